@@ -1,9 +1,9 @@
-# Everything needs Go and nothing else; "make demo" and "make test" find or fetch
-# PostgreSQL by themselves.
+# "make demo" needs only Go; "make test" also needs npm and Stripe's SDK for Python. Both
+# find or download PostgreSQL.
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
+.PHONY: help demo build test python-sdk sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -17,8 +17,12 @@ demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:90
 build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
 	CGO_ENABLED=0 go build -trimpath -o bin/ratchet ./cmd/ratchet
 
-test: ## all tests, on one database server
+test: python-sdk ## all tests, on one database server
 	go run ./internal/pgtest/cmd/testserver -- go test -timeout 30m $(ARGS) ./...
+
+python-sdk: # Stripe's SDK for the system's Python, which a test uses; installed where that needs no question
+	@/usr/bin/python3 -c 'import stripe' 2>/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-stripe; } || true
 
 # what depends on the server and takes minutes
 SERVER_TESTS = ./internal/postgres/... ./internal/phase/... ./internal/idempotency/... ./internal/dashboard/developers \
@@ -45,13 +49,13 @@ cli: ## the published Stripe CLI: listen, logs tail, every trigger and resource 
 		go run ./test/sdk/matrix -cli bin/cli.log -table docs/compatibility.md; \
 		[ $$passed = 0 ] || { grep -v '^ *{"time' bin/cli.log; exit 1; }
 
-test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
+test-browser: browser ## the pages in a real Chromium: looks, links, keyboard, accessibility; screenshots in test/browser/screenshots
 	cd test/browser && RATCHET_PROGRAM=./ratchet ./run.sh
 
-screenshots: browser ## the README's pictures, of a demo that is furnished anew
+screenshots: browser ## the README's pictures, from a fresh demo
 	cd test/browser && RATCHET_PROGRAM=./ratchet node screenshots.mjs
 
-first-run: browser ## how long a stranger waits from the clone to a paid order, with nothing compiled yet (a minute or two)
+first-run: browser ## the time from a clone to a paid order, with nothing compiled yet (a minute or two)
 	cd test/browser && node first-run.mjs
 
 browser: # what all of them need
@@ -62,7 +66,7 @@ browser: # what all of them need
 	rm -rf test/browser/screenshots
 	go build -o test/browser/ ./cmd/ratchet ./cmd/ratchet-lab
 
-race: ## the parts where goroutines meet, under the race detector
+race: ## the concurrent packages, under the race detector
 	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \
 		./internal/acquirer/... ./internal/apikey/... ./internal/postgres/... ./internal/worker/... ./internal/demo/... ./cmd/...
 
@@ -102,10 +106,10 @@ mixed: ## two versions of the program on one database, with kills; OLDER=commit 
 		cd ../.. && git worktree remove --force bin/older && exit $$built
 	$(call long,TestSoak,RATCHET_OLDER_BINARY=$(abspath bin/ratchet-older) RATCHET_SOAK=$(or $(FOR),10m))
 
-walk: ## ten thousand random stories of one key (an hour; make walk CHECKS=1500 for a minute and a half)
+walk: ## ten thousand random histories of one key (an hour; make walk CHECKS=1500 for a minute and a half)
 	go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -run TestWalk ./test/model -rapid.checks $(or $(CHECKS),10000)
 
-bench: ## what a charge costs, beside the least SQL that does it (25 minutes; make bench ARGS='-each 2s -rounds 1' for a look)
+bench: ## what a charge costs, next to the least SQL that does it (25 minutes; make bench ARGS='-each 2s -rounds 1' for less)
 	go run ./test/bench $(ARGS)
 
 scale: ## an installation of 100,000 charges, and every statement planned on it (make scale ARGS='-n 1000000' for more)
@@ -138,7 +142,7 @@ release: ## bin/release: a program for each platform, checksums, and a bill of m
 		-main cmd/ratchet -output bin/release/ratchet.cdx.json .
 	cd bin/release && sha256sum ratchet* > SHA256SUMS
 
-compose: ## docker-compose.yml: start, charge, kill a server, verify; says so where no Docker engine answers
+compose: ## docker-compose.yml: start, charge, kill a server, verify; reports a missing Docker engine
 	@bash test/compose/smoke.sh
 
 lint: ## format, of the templates too, and the linters of .golangci.yml (compiling them takes two minutes the first time)

@@ -7,8 +7,8 @@
 --
 -- The triggers below reject every other change, even from buggy code.
 
--- What the running code can do. A recovery point is kept forever: an unfinished request may be at it, and finished
--- ones have passed it.
+-- The flows and recovery points of the running code. A recovery point is kept forever, because an unfinished request
+-- may be at it, and finished requests have passed it.
 CREATE TABLE flows (
     flow    text     NOT NULL,
     version smallint NOT NULL,
@@ -143,7 +143,7 @@ COMMENT ON TABLE runs IS
     'The progress of an unfinished request. Deleting the run finishes the request: '
     'a process that lost its lease finds nothing to delete.';
 COMMENT ON COLUMN runs.epoch IS
-    'Incremented by every take-over. A process that still holds an older one cannot commit.';
+    'Incremented by every takeover. A process that still holds an older one cannot commit.';
 COMMENT ON COLUMN runs.recovery_points IS
     'The recovery points reached so far, in order. The request is at the last one.';
 COMMENT ON COLUMN runs.call_keys IS
@@ -254,7 +254,7 @@ CREATE TABLE takeovers (
     CONSTRAINT takeovers_only_running_have_a_former_owner CHECK ((was = 'running') = (lost_by IS NOT NULL))
 );
 COMMENT ON TABLE takeovers IS
-    'One row per take-over: the epoch that began, and the recovery point that the request was at. '
+    'One row per takeover: the epoch that began, and the recovery point that the request was at. '
     'If it was running, its owner had died or had not renewed its lease.';
 COMMENT ON COLUMN takeovers.seen_until IS
     'When the lost owner''s liveness ran out; null if it had signed off, or its row was missing.';
@@ -275,7 +275,7 @@ END $$;
 -- Two remarks about the functions that follow.
 --
 -- Where they compare a path with recovery_points, each of its points has to belong to the flow and to come after the
--- one before it, so none is reached twice. The look-up takes no lock: a point is never deleted.
+-- one before it, so none is reached twice. The lookup takes no lock: a point is never deleted.
 --
 -- They look rows up by their keys. A plan that was made while the tables were small would read them from end to end,
 -- for the life of a session. SET enable_seqscan = off prevents that.
@@ -481,7 +481,7 @@ BEGIN
         USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'answers_are_final';
 END $$;
 
--- A trigger records take-overs, so no statement that takes over can forget to. Its WHEN keeps every other update of a
+-- A trigger records takeovers, so no statement that takes over can forget to. Its WHEN keeps every other update of a
 -- run from calling it.
 CREATE FUNCTION record_takeover() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

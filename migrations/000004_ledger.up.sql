@@ -96,7 +96,7 @@ COMMENT ON COLUMN ledger_postings.amounts IS
 COMMENT ON COLUMN ledger_postings.available_on IS
     'When the net stops being pending. No job moves it: pending and available are two parts of one sum.';
 
--- A posting has a book, and a reversal has a posting. These are look-ups and not foreign keys: a foreign key would lock
+-- A posting has a book, and a reversal has a posting. These are lookups and not foreign keys: a foreign key would lock
 -- the merchant's one book row for every posting. A book or a posting can never be deleted or change its key (see the
 -- triggers), so a row that was found stays. verify looks for orphans.
 CREATE FUNCTION book_is_there() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,6 +1,6 @@
--- 000006: who pays, and with what. Of a card only what may be shown is stored: brand, last four digits, expiry,
--- country, funding and a keyed fingerprint, plus the name under which the acquirer's vault knows it. There is no card
--- number and no security code.
+-- 000006: customers and their cards. Only displayable data of a card is stored: brand, last four digits, expiry,
+-- country, funding and a keyed fingerprint, plus the card's name in the acquirer's vault. There is no card number and
+-- no security code.
 CREATE TABLE customers (
     account_id            text COLLATE "C" NOT NULL,
     id                    text COLLATE "C" NOT NULL,

@@ -1,5 +1,4 @@
--- 000007: money taken, money given back, and money that cardholders take back, as the merchant sees it. The ledger has
--- what it means for the books. A charge, a refund and a dispute name their postings.
+-- 000007: charges, refunds and disputes, as the merchant sees them. Each names its postings in the ledger.
 CREATE TABLE charges (
     account_id                  text COLLATE "C" NOT NULL,
     id                          text COLLATE "C" NOT NULL,
@@ -38,7 +37,7 @@ CREATE TABLE charges (
     CONSTRAINT charges_amount_is_positive CHECK (amount > 0),
     CONSTRAINT charges_captured_is_at_most_the_amount CHECK (amount_captured BETWEEN 0 AND amount),
     CONSTRAINT charges_refunded_is_at_most_the_amount CHECK (amount_refunded BETWEEN 0 AND amount),
-    -- What cardholders took back cannot be refunded, and is never more than was captured.
+    -- Money that cardholders withdrew cannot be refunded, and is never more than was captured.
     CONSTRAINT charges_charged_back_is_at_most_captured CHECK (amount_charged_back BETWEEN 0 AND amount_captured),
     CONSTRAINT charges_charged_back_are_disputed CHECK (disputed OR amount_charged_back = 0),
     CONSTRAINT charges_status_is_known CHECK (status IN ('pending', 'succeeded', 'failed')),

@@ -1,5 +1,5 @@
--- 000008: what a payment, or a setup, is meant to become. An intent is tried any number of times and paid once: the
--- index charges_intent_is_paid_once on charges rejects a second success, even if the code has a bug.
+-- 000008: intents to pay, and intents to set up a card. An intent can be tried any number of times and is paid once:
+-- the index charges_intent_is_paid_once on charges rejects a second success, even if the code has a bug.
 CREATE TABLE payment_intents (
     account_id                  text COLLATE "C" NOT NULL,
     id                          text COLLATE "C" NOT NULL,

@@ -1,7 +1,7 @@
--- 000010: what the acquirer sends without being asked. A message and the request that does what it says commit
--- together, and the message's row is that request's guard: a process that finds it applied does nothing.
+-- 000010: what the acquirer sends without being asked. A message and the request that applies it commit together, and
+-- the message's row is that request's guard: a process that finds it applied does nothing.
 
--- The key does not contain the account, because a message arrives before its account is known. What it does to money is
+-- The key does not contain the account, because a message arrives before its account is known. Its effects on money are
 -- guarded again by keys that do.
 CREATE TABLE inbox (
     source      text COLLATE "C" NOT NULL,
@@ -64,7 +64,7 @@ ALTER TABLE inbox_contradictions
     ENABLE ALWAYS TRIGGER inbox_contradictions_are_final,
     ENABLE ALWAYS TRIGGER inbox_contradictions_are_not_emptied;
 
--- An operator has looked at two messages that differ under one ID, and says why that is in order.
+-- An operator has reviewed two different messages under one ID, and gives the reason why that is acceptable.
 CREATE TABLE inbox_acknowledgments (
     source          text COLLATE "C" NOT NULL,
     event_id        text COLLATE "C" NOT NULL,

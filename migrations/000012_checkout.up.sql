@@ -1,11 +1,10 @@
--- 000012: what is sold, and the sessions in which it is paid for. A session has one payment intent at most, and an
--- intent is paid once (charges_intent_is_paid_once). So customers pay once, no matter how often they press
+-- 000012: products, prices, coupons, and the sessions in which they are paid for. A session has one payment intent at
+-- most, and an intent is paid once (charges_intent_is_paid_once). So customers pay once, no matter how often they press
 -- Pay, or in how many tabs.
 --
--- A paid session redeems its coupon. The session reserves the redemption before the acquirer is asked for the money, in
--- the transaction that reserves the session's payment intent. It redeems the reservation in the transaction that
--- completes the session. So two sessions can race for the last redemption, and the loser is refused before its card is
--- charged.
+-- A paid session redeems its coupon. The session reserves the redemption before the acquirer is called, in the
+-- transaction that reserves the session's payment intent. It redeems the reservation in the transaction that completes
+-- the session. So two sessions can race for the last redemption, and the loser is refused before its card is charged.
 CREATE TABLE products (
     account_id           text COLLATE "C" NOT NULL,
     id                   text COLLATE "C" NOT NULL,

@@ -34,7 +34,7 @@ CREATE TABLE audit_events (
     CONSTRAINT audit_events_answer_digest_is_sha256 CHECK (octet_length(answer_digest) = 32)
 ) PARTITION BY RANGE (at);
 -- The order in which rows are sealed. Without an ordered index, each block would read and sort all rows that wait to be
--- sealed. New rows go to the right end of the index, which is its cheapest place.
+-- sealed. New rows go to the right end of the index, which is cheapest.
 CREATE INDEX audit_events_in_order ON audit_events (cluster, xid);
 COMMENT ON TABLE audit_events IS
     'One row per mutating request, in its transaction. The chain covers a salted commitment to the details, '

@@ -1,5 +1,5 @@
 -- 000016: responses and events are compressed. They are JSON of two to four kilobytes, and only two of them fit on a
--- page. LZ4 halves them in a few microseconds. A server that was built without LZ4 stores them as they are, because
+-- page. LZ4 halves them in a few microseconds. A server that was built without LZ4 stores them uncompressed, because
 -- its other method takes much longer.
 --
 -- With STORAGE MAIN, a row of more than two kilobytes is compressed, largest column first, and stays in one piece. It

@@ -1,6 +1,6 @@
 -- 000019: sessions of Stripe's command line. `stripe listen` receives an account's events and `stripe logs tail` its
 -- requests, both over a WebSocket. A listener is a webhook endpoint whose events wait for the socket instead of a
--- worker, so an event is queued in the transaction of its change, also while the listener reconnects.
+-- worker, so an event is queued in the transaction of its change, even while the listener reconnects.
 
 ALTER TABLE webhook_endpoints ADD COLUMN listener boolean NOT NULL DEFAULT false;
 ALTER TABLE webhook_endpoints DROP CONSTRAINT webhook_endpoints_have_16_slots;
@@ -37,7 +37,7 @@ COMMENT ON COLUMN cli_sessions.key_id IS 'The session ends when this API key is 
 COMMENT ON COLUMN cli_sessions.connection IS
     'How often its WebSocket was opened. Only the latest connection is served.';
 COMMENT ON COLUMN cli_sessions.seen_at IS
-    'When its WebSocket was last open. A session that nobody connects to ends.';
+    'When its WebSocket was last open. A session without a connection ends.';
 
 CREATE TABLE cli_log_lines (
     account_id text COLLATE "C" NOT NULL,

@@ -21,7 +21,7 @@ CREATE TABLE users (
 COMMENT ON TABLE users IS
     'A person who uses the dashboard. A user is disabled, never deleted: the audit trail names them.';
 COMMENT ON COLUMN users.password_initial IS
-    'Somebody else chose the password, so its owner must change it before anything else.';
+    'Another person chose the password, so the user must change it before anything else.';
 COMMENT ON COLUMN users.totp_secret IS 'Sealed under the root secret. Null: the user has no second factor.';
 COMMENT ON COLUMN users.totp_step IS 'The 30 seconds of the last code that was accepted. No code works twice.';
 COMMENT ON COLUMN users.recovery_codes IS 'SHA-256 of each code that is left. A code is removed when it is used.';

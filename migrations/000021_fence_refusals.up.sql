@@ -1,7 +1,7 @@
--- 000021: refused commits. A process that stalls is taken over like one that crashed: while it is silent, the two
--- look the same. When it continues, the fence refuses its commit. After the rollback, the refused process
--- records that here in a separate transaction. These rows are for people; no code decides by them.
--- A process that cannot reach the database leaves none.
+-- 000021: refused commits. A process that stalls is taken over like one that crashed: while it is silent, the two look
+-- the same. When it continues, the fence refuses its commit. After the rollback, the refused process records that here
+-- in a separate transaction. These rows are for people; no code depends on them. A process that cannot reach the
+-- database leaves none.
 CREATE TABLE fence_refusals (
     account_id text COLLATE "C" NOT NULL,
     request_id text COLLATE "C" NOT NULL,
@@ -11,8 +11,8 @@ CREATE TABLE fence_refusals (
     CONSTRAINT fence_refusals_takeover_exists FOREIGN KEY (account_id, request_id, epoch) REFERENCES takeovers
 );
 COMMENT ON TABLE fence_refusals IS
-    'One row per take-over whose former owner came back: the fence refused its commit. '
-    'The epoch is the one that the take-over began.';
+    'One row per takeover whose former owner came back: the fence refused its commit. '
+    'The epoch is the one that the takeover began.';
 
 CREATE TRIGGER fence_refusals_are_final BEFORE UPDATE OR DELETE ON fence_refusals FOR EACH ROW
     EXECUTE FUNCTION reject_change('a refusal has happened');

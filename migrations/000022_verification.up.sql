@@ -1,5 +1,6 @@
--- 000022: a worker proves the books all the time: every minute what is new, every night everything. These indexes find
--- what is new by its time. A BRIN index has one entry for each megabyte of its table, so it costs an insert nothing.
+-- 000022: a worker verifies the books continuously: new rows every minute, and everything every night. These indexes
+-- find new rows by their time. A BRIN index has one entry for each megabyte of its table, so it costs an insert
+-- nothing.
 CREATE INDEX requests_by_time ON requests USING brin (created_at) WITH (autosummarize = on);
 CREATE INDEX answers_by_time ON answers USING brin (finished_at) WITH (autosummarize = on);
 CREATE INDEX postings_of_all_books_by_time ON ledger_postings USING brin (created_at) WITH (autosummarize = on);

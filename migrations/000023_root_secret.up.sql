@@ -1,6 +1,6 @@
--- 000023: which secret this installation was made under. Under another secret, nothing that is derived from it matches:
--- API keys, signing secrets, the keys of calls to the acquirer, the audit chain. A process with another secret does not
--- start, so it cannot call the acquirer a second time under another key.
+-- 000023: the installation's root secret. Under another secret, no derived value matches: API keys, signing secrets,
+-- the keys of calls to the acquirer, the audit chain. A process with another secret does not start, so it cannot call
+-- the acquirer a second time under another key.
 CREATE TABLE root_secrets (
     version    smallint    PRIMARY KEY DEFAULT 1,
     digest     bytea       NOT NULL,
@@ -13,6 +13,6 @@ COMMENT ON TABLE root_secrets IS
 COMMENT ON COLUMN root_secrets.digest IS
     'HMAC-SHA-256 under a key that is derived from the secret for this purpose alone.';
 
--- No role can replace it. The owner of the database removes the row to begin again under another secret.
+-- No role can replace it. The owner of the database removes the row to start over with another secret.
 GRANT SELECT ON root_secrets TO ratchet_api, ratchet_worker, ratchet_auditor;
 GRANT INSERT (digest) ON root_secrets TO ratchet_api, ratchet_worker;

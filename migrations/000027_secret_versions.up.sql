@@ -1,5 +1,5 @@
 -- 000027: several root secrets, so that the secret can be rotated while the processes run. Each value that is derived
--- from a secret says of which version it is. Requests have fingerprint_version for it, and sealed texts begin with it.
+-- from a secret records its version. Requests have fingerprint_version, and sealed texts begin with the version.
 ALTER TABLE root_secrets DROP CONSTRAINT root_secrets_one_per_installation;
 ALTER TABLE root_secrets
     ADD COLUMN active_at  timestamptz DEFAULT clock_timestamp(),

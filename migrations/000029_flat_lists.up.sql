@@ -1,4 +1,4 @@
--- 000029: reads of one book or one account cost the same as the others grow.
+-- 000029: reading one book or one account costs the same, no matter how much the others grow.
 --
 -- The planner also used the index of all books by time for a time span of one book. To find the newest postings of a
 -- quiet book, it read the recent postings of all books. Now the index is on an expression that only verify uses.

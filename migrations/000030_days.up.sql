@@ -1,6 +1,6 @@
--- 000030: what a chart shows of a quarter is added up once. The worker adds charges and webhook attempts to the sums
--- of their days when they are an hour old, so a chart reads a row for each day and what is younger. And an automatic
--- payout that is the first of an old book takes the past as one amount.
+-- 000030: sums by day, so that charts need not add up a quarter each time. The worker adds charges and webhook attempts
+-- to the sums of their days when they are an hour old, so a chart reads a row for each day and the rows of the last
+-- hour. Also, the first automatic payout of an old book takes past movements as one amount.
 
 -- The dashboard lists the customers of test clocks among the others. With customers_in_lists this index contains all
 -- that are not deleted.
@@ -67,7 +67,7 @@ CREATE TABLE attempts_to_count (
 );
 COMMENT ON TABLE attempts_to_count IS 'Webhook attempts that have not ended. They are added to their day then.';
 
--- What a charge counts for. It counts for good once it failed or was captured, or cannot be captured any more.
+-- The sums in which a charge counts. They are final once it has failed, was captured, or can no longer be captured.
 CREATE VIEW charge_counts AS
     SELECT c.account_id, c.id, c.livemode, c.currency, (c.created_at AT TIME ZONE 'UTC')::date AS day,
            (c.status <> 'pending')::integer AS tried, (c.status = 'succeeded')::integer AS approved,
@@ -162,8 +162,8 @@ BEGIN
 END $$;
 
 -- An account whose money was paid out on request begins to be paid out automatically. Its first automatic payout would
--- have to name every movement there ever was. If these are many, the payout takes the balance at the end of a closed
--- period as one amount, and names the movements since then.
+-- have to name every earlier movement. If these are many, the payout takes the balance at the end of a closed period as
+-- one amount, and names the movements since then.
 CREATE TABLE swept_before (
     book_id bigint      PRIMARY KEY REFERENCES ledger_books,
     payout  text COLLATE "C" NOT NULL,
@@ -181,7 +181,7 @@ ALTER TABLE swept_before
     ENABLE ALWAYS TRIGGER swept_before_is_final,
     ENABLE ALWAYS TRIGGER swept_before_is_not_emptied;
 
--- See migration 000005. New are the opening, and that the last sweep is looked for from the newest payout.
+-- See migration 000005. This version adds the opening amount, and searches for the last sweep from the newest payout.
 CREATE OR REPLACE FUNCTION ledger_sweep(of_book bigint, posting text, into_payout text, request text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE

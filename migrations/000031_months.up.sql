@@ -2,7 +2,7 @@
 -- past its retention is detached as a whole, which costs nothing, where deleting its rows would rewrite the tables.
 --
 -- The key is the ID, because IDs begin with the time (internal/id/id.go): every primary key stays as it is, and a
--- look-up by ID reads one partition. The tables from before become the partition of the present month and of
+-- lookup by ID reads one partition. The tables from before become the partition of the present month and of
 -- all before it, so no row is copied.
 
 -- The least ID of a prefix that is made at a time or later: eight base-62 digits of milliseconds, as in
@@ -24,9 +24,9 @@ CREATE FUNCTION month_start(month date) RETURNS timestamptz LANGUAGE sql IMMUTAB
     SELECT month::timestamp AT TIME ZONE 'UTC'
 $$;
 
--- An event of a request from another month has its equal, if there is one, in another partition, where no unique
--- constraint finds it. The trigger of a partition calls this for such events only. Two that are inserted at the same
--- moment would not see each other: that takes two processes that both commit for one request, which the fence rejects.
+-- An event of a request from another month may have a duplicate in another partition, where no unique constraint finds
+-- it. The trigger of a partition calls this for such events only. Two that are inserted at the same moment would not
+-- see each other: that takes two processes that both commit for one request, which the fence rejects.
 CREATE FUNCTION event_is_told_once() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
     -- No index is searched for IS NOT DISTINCT FROM. Without statistics, one of the account's would be.
@@ -74,8 +74,8 @@ BEGIN
     END CASE;
 END $$;
 
--- Makes a partition, and attaches it last: rows go into the other ones meanwhile. It stores its columns as its parent
--- says, and is vacuumed like the partition that takes what has no month.
+-- Creates a partition and attaches it last, so rows go into the existing ones meanwhile. It has the storage settings of
+-- its parent, and the vacuum settings of the default partition.
 CREATE FUNCTION make_month(parent text, prefix text, month date) RETURNS void
 LANGUAGE plpgsql SET search_path = public AS $$
 DECLARE
@@ -94,9 +94,9 @@ BEGIN
         first_id, next_id);
 END $$;
 
--- Creates the partitions of this month and the next ones. It is safe to call at any time. A month of which rows have
--- been stored already, because it was not there, stays as it is. It gives up before a payment waits for it for long,
--- or for a deadlock: there are months of time to call it again.
+-- Creates the partitions of this month and the next ones. It is safe to call at any time. If the default partition
+-- already has rows of a month, the function does not create that month. It gives up before it delays a payment for long
+-- or deadlocks, because it can be called again for months.
 CREATE FUNCTION prepare_months(months_ahead integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '500ms' AS $$
 DECLARE
@@ -153,7 +153,7 @@ ALTER TABLE detached_months
     ENABLE ALWAYS TRIGGER detached_months_are_final,
     ENABLE ALWAYS TRIGGER detached_months_are_not_emptied;
 
--- Takes a month that is over out of its table, with all that refers to it, and notes that. It becomes tables in a
+-- Detaches a past month from its table, with the rows that refer to it, and records that. The month becomes tables in a
 -- schema of detached months, to be dumped and dropped, or attached again. Pending deliveries keep it here.
 CREATE SCHEMA months_detached;
 GRANT USAGE ON SCHEMA months_detached TO ratchet_auditor;
@@ -206,7 +206,7 @@ BEGIN
     RETURN take_month_away(kind, month);
 END $$;
 
--- For the worker: detaches the oldest month if more than so many months that are over are kept, and returns it.
+-- For the worker: detaches the oldest month if there are more past months than this number, and returns it.
 CREATE FUNCTION detach_oldest_month(kind text, keep integer) RETURNS date
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -222,7 +222,7 @@ BEGIN
     RETURN oldest;
 END $$;
 
--- From here on the tables change places. A view goes on reading the table that it was made for, so the views are made
+-- From here on tables are renamed. A view keeps reading the table that it was created for, so the views are created
 -- again at the end.
 CREATE TABLE views_before AS
     SELECT DISTINCT v.oid::regclass::text AS name, pg_get_viewdef(v.oid) AS definition
@@ -357,7 +357,7 @@ BEGIN
     END LOOP;
     FOREACH guarded IN ARRAY ARRAY['events', 'webhook_deliveries', 'webhook_attempts', 'archived_answers'] LOOP
         PERFORM guard_month(guarded, 'default', NULL, NULL);
-        -- Its foreign keys have been there.
+        -- It already has its foreign keys.
         IF guarded IN ('events', 'archived_answers') THEN
             PERFORM guard_month(guarded, suffix, '', id_at('req', month_start((month + interval '1 month')::date)));
         END IF;

@@ -1,5 +1,5 @@
 -- 000033: promotion codes. A merchant gives customers a code for a coupon. A session that is paid with a code redeems
--- the code and its coupon: it reserves both before the acquirer is asked for the money.
+-- the code and its coupon: it reserves both before the acquirer is called.
 CREATE TABLE promotion_codes (
     account_id              text COLLATE "C" NOT NULL,
     id                      text COLLATE "C" NOT NULL,

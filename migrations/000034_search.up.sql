@@ -1,9 +1,9 @@
--- 000034: searches read the rows that may match, by an index that the worker makes.
+-- 000034: searches read the rows that may match, through an index that the worker builds.
 --
--- A block stands for 32 consecutive rows of an account and has the hashes of what is written in them: each three
--- consecutive characters of a text in lower case, and each whole value with its field. A search reads the blocks that
--- have all hashes of its own values, and its condition then decides about their rows. Hashes that collide only cost a
--- read. The extension pg_trgm is not needed, because servers may lack it. A search reads rows without a block, too.
+-- A block represents 32 consecutive rows of an account and has the hashes of their texts: each three consecutive
+-- characters of a text in lower case, and each whole value with its field. A search reads the blocks that have all
+-- hashes of its values, and its condition then decides about their rows. Hashes that collide only cost a read. The
+-- extension pg_trgm is not needed, because servers may lack it. A search reads rows without a block, too.
 CREATE TABLE search_blocks (
     account_id text COLLATE "C" NOT NULL REFERENCES accounts,
     kind       text COLLATE "C" NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE search_changes (
 COMMENT ON TABLE search_changes IS
     'Rows whose texts have changed. A search reads their blocks, until the worker has made them again.';
 
--- What a search looks for in an index, and its field. Of a text, parts are found, too.
+-- The values that a search finds through the index, with their fields. In a text, it also finds parts.
 CREATE VIEW search_values AS
     SELECT c.account_id, 'charges' AS kind, c.id, v.field, v.value, v.field = '' AS is_text
       FROM charges c CROSS JOIN LATERAL (VALUES
@@ -93,7 +93,7 @@ RETURNS integer[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT search_word(of_account, of_kind, w.field, w.value) FROM unnest(fields, words) w (field, value)) t
 $$;
 
--- The newest blocks with rows below an ID that have all terms, and those whose rows have changed, whatever they had.
+-- The newest blocks with rows below an ID that have all terms, and all blocks whose rows have changed.
 -- The terms of a block are long, so the index has to be asked even where the planner would rather read them all.
 CREATE FUNCTION search_found(of_account text, of_kind text, before text, looked_for integer[], at_most bigint)
 RETURNS TABLE (after_id text, last_id text) LANGUAGE sql STABLE SET enable_seqscan = off AS $$
@@ -114,7 +114,8 @@ RETURNS TABLE (after_id text, last_id text) LANGUAGE sql STABLE SET enable_seqsc
     ORDER BY last_id DESC LIMIT at_most
 $$;
 
--- Makes the blocks of the rows after an ID, up to another. Fewer rows than fill a block get none, unless all have to.
+-- Builds the blocks of the rows after an ID, up to another. A remainder of fewer rows than a block gets none, unless
+-- the caller asks for it.
 CREATE FUNCTION search_cut(of_account text, of_kind text, after text, until text, cut_all boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_temp SET enable_seqscan = off AS $$
 DECLARE

@@ -91,12 +91,9 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 	return d.dial(ctx, network, address)
 }
 
-// nextWait is how long the consumer asks the broker for a message at a time. When the
-// process gets the signal to end, it stops asking.
-const nextWait = 200 * time.Millisecond
-
-// consume handles one message after the other until ctx ends. It asks for the next when
-// it has handled one: nothing is fetched in advance.
+// consume handles one message after the other until ctx ends. It asks for the next when it has handled one, and nothing
+// is fetched in advance. Its request to the broker stays open while it waits: if the consumer asked again and again, a
+// message that arrives between two requests would be lost until the broker delivers it once more.
 func consume(ctx context.Context, crash *crashpoint.Points, handle design.Handler) error {
 	options := []nats.Option{nats.ReconnectWait(50 * time.Millisecond), nats.MaxReconnects(-1)}
 	if dial := crash.DialBroker(); dial != nil {
@@ -111,30 +108,30 @@ func consume(ctx context.Context, crash *crashpoint.Points, handle design.Handle
 	if err != nil {
 		return err
 	}
-	messages, err := js.Consumer(ctx, os.Getenv(runner.StreamVariable), runner.Consumer)
+	orders, err := js.Consumer(ctx, os.Getenv(runner.StreamVariable), runner.Consumer)
 	if err != nil {
 		return fmt.Errorf("find the consumer: %w", err)
 	}
+	messages, err := orders.Messages(jetstream.PullMaxMessages(1))
+	if err != nil {
+		return fmt.Errorf("ask for messages: %w", err)
+	}
+	defer messages.Stop()
 	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Info("consuming")
-	for ctx.Err() == nil {
-		m, err := next(ctx, messages)
-		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
-				time.Sleep(nextWait) // the connection is broken, and comes back
-			}
-			continue
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, jetstream.ErrNoHeartbeat):
+			continue // the connection is broken, and comes back
+		case err != nil:
+			return fmt.Errorf("wait for a message: %w", err)
 		}
 		if err := take(context.WithoutCancel(ctx), crash, handle, m); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func next(ctx context.Context, messages jetstream.Consumer) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, nextWait)
-	defer cancel()
-	return messages.Next(jetstream.FetchContext(ctx))
 }
 
 // take arms what the message asks for, and has it handled.

@@ -5,22 +5,37 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends us at once
-	if err := root().ExecuteContext(ctx); err != nil {
+	context.AfterFunc(ctx, func() {
+		time.Sleep(oneInterrupt)
+		stop() // the next Ctrl-C ends us at once
+	})
+	err := root().ExecuteContext(ctx)
+	if ctx.Err() != nil {
+		err = errInterrupted // and not what that made fail
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "ratchet lab:", err)
 		os.Exit(1)
 	}
 }
+
+// oneInterrupt is how long one Ctrl-C may arrive twice: a terminal interrupts this process
+// and `ratchet lab`, which passes its interrupt on.
+const oneInterrupt = time.Second
+
+var errInterrupted = errors.New("interrupted")
 
 func root() *cobra.Command {
 	cmd := &cobra.Command{

@@ -20,11 +20,11 @@ func mutantsCommand() *cobra.Command {
 	var predicted string
 	cmd := &cobra.Command{
 		Use:   "mutants [exercise]",
-		Short: "Remove one safety from Ratchet, and see what the bank says",
-		Long: `Remove one safety from Ratchet, crash it, and see what the bank says.
+		Short: "Remove one safeguard from Ratchet, and see what the bank says",
+		Long: `Remove one safeguard from Ratchet, crash it, and see what the bank says.
 
 Without an argument it lists the exercises. With one, it asks for your prediction,
-compiles a Ratchet that lacks this safety, and runs it in the lab. No file of yours
+compiles a Ratchet that lacks this safeguard, and runs it in the lab. No file of yours
 changes. It needs the source: run it in a clone of the repository. No card is real,
 and the lab has its own databases.`,
 		Example: "  ratchet lab mutants\n  ratchet lab mutants derived-key\n  ratchet lab mutants timeout --predict 1",
@@ -50,10 +50,14 @@ func listExercises(out io.Writer) error {
 	for _, e := range mutant.Exercises {
 		fmt.Fprintf(table, "%s\t%s\n", e.Name, e.Removes)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nTo do one: ratchet lab mutants %s\n", mutant.Exercises[0].Name)
+	return err
 }
 
-// exercise asks for a prediction, and then runs Ratchet without the safety.
+// exercise asks for a prediction, and then runs Ratchet without the safeguard.
 func exercise(ctx context.Context, e mutant.Exercise, in io.Reader, out io.Writer, predicted string) error {
 	root, err := mutant.SourceTree(ctx)
 	if err != nil {
@@ -83,7 +87,7 @@ func exercise(ctx context.Context, e mutant.Exercise, in io.Reader, out io.Write
 	return nil
 }
 
-// runMutant compiles Ratchet without the safety of an exercise and runs it in the lab.
+// runMutant compiles Ratchet without the safeguard of an exercise and runs it in the lab.
 func runMutant(ctx context.Context, e mutant.Exercise, root string, out io.Writer) (run lab.Run, err error) {
 	dir, err := os.MkdirTemp("", "ratchet-mutant-")
 	if err != nil {

@@ -203,8 +203,11 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			out := cmd.OutOrStdout()
 			var runs lab.Matrix
 			began := time.Now()
-			err = s.RunAll(cmd.Context(), lab.Cases(ds, lab.Faults, lab.Settings{}), atOnce, func(r lab.Run) {
+			cases := lab.Cases(ds, lab.Faults, lab.Settings{})
+			count := countRuns(len(cases))
+			err = s.RunAll(cmd.Context(), cases, atOnce, func(r lab.Run) {
 				runs = append(runs, r)
+				count(len(runs))
 				if asJSON {
 					_ = r.Write(out)
 				}
@@ -234,6 +237,20 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
 	cmd.Flags().StringVar(&record, "record", "", "directory for the runs, one file per design")
 	return cmd
+}
+
+// countRuns returns a func that says on a terminal how many runs are done.
+func countRuns(of int) func(done int) {
+	info, err := os.Stderr.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(int) {}
+	}
+	return func(done int) {
+		fmt.Fprintf(os.Stderr, "\r%d of %d runs", done, of)
+		if done == of {
+			fmt.Fprint(os.Stderr, "\r\033[K") // the table takes its place
+		}
+	}
 }
 
 // printMatrix prints a table of the designs that answer requests, and one of those that
@@ -279,11 +296,11 @@ func listCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "DESIGN\t")
+			fmt.Fprintln(table, "DESIGN\tIDEA")
 			for _, d := range lab.Designs {
 				fmt.Fprintf(table, "%s\t%s\n", d.Name, d.Idea)
 			}
-			fmt.Fprintln(table, "\t\nFAULT\t")
+			fmt.Fprintln(table, "\nFAULT\tWHAT HAPPENS")
 			for _, f := range lab.Faults {
 				fmt.Fprintf(table, "%s\t%s\n", f.Name, f.Story)
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -152,7 +151,7 @@ func accountsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			table := newTable(cmd.OutOrStdout())
 			fmt.Fprintln(table, "ID\tNAME\tCOUNTRY\tCURRENCY\tVERSION\tCREATED")
 			for _, a := range accounts {
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Country, a.DefaultCurrency,

@@ -30,7 +30,7 @@ acknowledged: some of them twice, and not always in order.
 
 --fault is a list of faults, each with =probability or *times:
 slow:<ms>, drop_before_acting, drop_after_acting, fail_before_acting,
-fail_after_acting, forget_keys, wrong_amount, spent_key, late_notifications.`,
+fail_after_acting, forget_keys, wrong_amount, retire_key, late_notifications.`,
 		Example: "  RATCHET_ACQUIRER_DATABASE_URL=postgres://… RATCHET_ACQUIRER_SECRET=… ratchet acquirer --fault " +
 			"slow:200,drop_after_acting=0.1",
 		Args: cobra.NoArgs,

@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,5 +110,47 @@ func requireSecretFiles(t *testing.T, service composeService) {
 		if err != nil || len(text) == 0 {
 			t.Errorf("%s names a file that setup does not create for it: %v", name, err)
 		}
+	}
+}
+
+func TestComposeNamesItsOperatorCommand(t *testing.T) {
+	t.Parallel()
+	services := readCompose(t).Services
+	for name, service := range services {
+		if service.Image != "ratchet" || service.Command[0] != "serve" {
+			continue
+		}
+		given := service.Environment[operatorVariable]
+		admin, is := strings.CutPrefix(given, "docker compose run --rm ")
+		if _, exists := services[admin]; !is || !exists {
+			t.Errorf("%s names %q, which runs no service of the file", name, given)
+		}
+	}
+}
+
+// The image postgres:18 does not start with a volume at the place where postgres:17 has its data.
+func TestComposePostgresVolumes(t *testing.T) {
+	t.Parallel()
+	servers := 0
+	for name, service := range readCompose(t).Services {
+		tag, is := strings.CutPrefix(service.Image, "postgres:")
+		if !is {
+			continue
+		}
+		servers++
+		major, err := strconv.Atoi(tag)
+		if err != nil {
+			t.Errorf("%s has the tag %q, want a major version", name, tag)
+		}
+		want := "/var/lib/postgresql/data"
+		if major >= 18 {
+			want = "/var/lib/postgresql"
+		}
+		if !slices.Contains(service.Volumes, name+":"+want) {
+			t.Errorf("%s runs PostgreSQL %d and has the volumes %q, want one at %s", name, major, service.Volumes, want)
+		}
+	}
+	if servers != 2 {
+		t.Errorf("%d services are PostgreSQL, want 2", servers)
 	}
 }

@@ -52,6 +52,7 @@ func dashboard(ctx context.Context, wish, totp, databaseURL string, at net.Addr)
 		Shop:         demos("RATCHET_SHOP_URL"),
 		Lab:          demos(page.URLVariable),
 		Source:       repository.Source,
+		Operator:     operatorCommand(databaseURL),
 	}
 	if demonstrating() {
 		shown.Supervisor = supervisor.FromEnvironment()

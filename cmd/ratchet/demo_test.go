@@ -28,8 +28,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
 
-// patience is only for a machine that has come to a standstill.
-const patience = time.Minute
+// timeout is only for a machine that has come to a standstill.
+const timeout = time.Minute
 
 // running is a demo that has printed its banner.
 type running struct {
@@ -117,9 +117,9 @@ func (d *running) awaitOutput(t *testing.T, want string) {
 
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain for %s", patience, what)
+			t.Fatalf("waited %v in vain for %s", timeout, what)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (d *running) interrupt(t *testing.T) {
 	_ = d.cmd.Process.Signal(os.Interrupt)
 	select {
 	case <-d.exited:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the demo does not stop")
 	}
 	if code := d.cmd.ProcessState.ExitCode(); code != 0 {

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
-	"github.com/ratchet-pay/ratchet/internal/erase"
+	"github.com/ratchet-pay/ratchet/internal/privacy"
 )
 
 func eraseCommand() *cobra.Command {
@@ -44,7 +43,7 @@ undone.`,
 			if !yes {
 				return usagef("this cannot be undone: pass --yes to confirm")
 			}
-			return eraseObject(cmd, erase.Order{Subject: args[0], User: operator(), Because: because})
+			return eraseObject(cmd, privacy.Order{Subject: args[0], User: operator(), Because: because})
 		},
 	}
 	cmd.Flags().StringVar(&because, "because", "", "the reason, for the audit trail; do not name the person")
@@ -52,25 +51,25 @@ undone.`,
 	return cmd
 }
 
-func eraseObject(cmd *cobra.Command, order erase.Order) error {
+func eraseObject(cmd *cobra.Command, order privacy.Order) error {
 	ctx := cmd.Context()
 	pool, _, err := operate(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	var counts []erase.Count
+	var counts []privacy.Count
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
-		counts, err = erase.Erase(ctx, tx, order)
+		counts, err = privacy.Erase(ctx, tx, order)
 		return err
 	})
-	if errors.Is(err, erase.ErrUnknown) {
+	if errors.Is(err, privacy.ErrUnknown) {
 		return fmt.Errorf("object %q not found", order.Subject)
 	}
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	table := newTable(cmd.OutOrStdout())
 	fmt.Fprintln(table, "TABLE\tROWS")
 	for _, c := range counts {
 		fmt.Fprintf(table, "%s\t%d\n", c.Table, c.Rows)

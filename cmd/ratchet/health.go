@@ -13,8 +13,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// healthPatience is how long a healthy part may take to say so.
-const healthPatience = 3 * time.Second
+// healthTimeout is how long a healthy part may take to say so.
+const healthTimeout = 3 * time.Second
 
 func healthCommand() *cobra.Command {
 	var url, kind string
@@ -32,7 +32,7 @@ needs RATCHET_DATABASE_URL.`,
 			if url == "" && kind == "" {
 				return usagef("--url or --alive is required")
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), healthPatience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
 			defer cancel()
 			if url != "" {
 				err := answersAt(ctx, url)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
@@ -62,7 +61,7 @@ func printMessages(cmd *cobra.Command, found []inbox.Kept) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "none")
 		return nil
 	}
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	table := newTable(cmd.OutOrStdout())
 	fmt.Fprintln(table, "MESSAGE\tSOURCE\tKIND\tSTATE\tAGE\tTRIES\tREQUEST\tWHY")
 	for _, m := range found {
 		why := orDash(m.Reason)

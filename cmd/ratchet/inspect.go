@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,7 @@ RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
 				if err != nil {
 					return err
 				}
-				err = printStory(cmd.OutOrStdout(), subject, story)
+				err = printHistory(cmd.OutOrStdout(), subject, story)
 				if err != nil {
 					return err
 				}
@@ -72,13 +71,13 @@ func theirBooks(s settings) (inspect.Books, error) {
 	return process.OpenAcquirer(process.Config{AcquirerURL: url, AcquirerSecret: secret})
 }
 
-func printStory(out io.Writer, of inspect.Subject, story []*inspect.Request) error {
+func printHistory(out io.Writer, of inspect.Subject, story []*inspect.Request) error {
 	fmt.Fprintf(out, "%s %s, account %s\n", of.Kind, of.ID, of.AccountID)
 	for _, r := range story {
 		fmt.Fprintf(out, "%s  %s %s  %s: %s\n", r.ID, r.Method, r.Path, r.State, why(r.Summary))
 	}
 	fmt.Fprintln(out)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := newTable(out)
 	for _, line := range inspect.Timeline(story...) {
 		ref := line.Ref
 		if ref == line.Request {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,7 +54,7 @@ func keysListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			table := newTable(cmd.OutOrStdout())
 			fmt.Fprintln(table, "ID\tACCOUNT\tMODE\tKIND\tKEY\tCREATED\tEXPIRES\tLAST USED\t")
 			for _, k := range keys {
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.AccountID, mode(k.Livemode), k.Kind,

@@ -38,7 +38,7 @@ List its commands with: ratchet lab help`,
 			err = lab.Run()
 			var ended *exec.ExitError
 			if errors.As(err, &ended) {
-				return &verdict{code: exitFailed} // it has said why
+				return &exitCode{code: exitFailed} // it has said why
 			}
 			return err
 		},

@@ -18,7 +18,8 @@ import (
 func limitFlags(cmd *cobra.Command, c *process.Config) {
 	c.Limits, c.MaxConns = process.DefaultLimits(), process.DefaultMaxConns
 	f, l := cmd.Flags(), &c.Limits
-	f.Int32Var(&c.MaxConns, "database-connections", c.MaxConns, "maximum database connections, plus two for liveness")
+	f.Int32Var(&c.MaxConns, "database-connections", c.MaxConns,
+		"maximum database connections for work; a process opens a few more for liveness and group commits")
 	f.DurationVar(&l.AcquirerTimeout, "acquirer-timeout", l.AcquirerTimeout,
 		"timeout of one call to the acquirer; after it the outcome is unknown and the call is retried")
 	f.IntVar(&l.BreakerFailures, "breaker-failures", l.BreakerFailures,
@@ -92,7 +93,7 @@ func aimAtMemory(mib int) {
 // from env.
 var notLimits = []string{"dashboard", "dashboard-totp",
 	"webhook-allow-loopback", "webhook-loopback-ports", "webhook-networks", "webhook-schedule",
-	"webhook-disable-after", "addr", "public-url", "metrics-addr", "acquirer-url", "help"}
+	"webhook-disable-after", "addr", "public-url", "trusted-proxies", "metrics-addr", "acquirer-url", "help"}
 
 // variable is where a limit is read from when its flag is not given.
 func variable(flag string) string {

@@ -70,7 +70,7 @@ func TestLimitsAreReadFromVariables(t *testing.T) {
 	}
 }
 
-func TestMemoryIsAimedAt(t *testing.T) {
+func TestSetMemoryLimit(t *testing.T) {
 	const keep = -1 // asks for the limit and leaves it
 	before := debug.SetMemoryLimit(keep)
 	defer debug.SetMemoryLimit(before)

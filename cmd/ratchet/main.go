@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string) (code int) {
 	cmd.SetArgs(args)
 	called, err := cmd.ExecuteContextC(ctx)
 	var usage *usageError
-	var found *verdict
+	var found *exitCode
 	switch {
 	case err == nil:
 		return 0

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"text/tabwriter"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -35,6 +37,9 @@ func operate(ctx context.Context, role string) (*pgxpool.Pool, settings, error) 
 
 // operator is who the audit trail will say did it.
 func operator() string { return audit.Operator() }
+
+// newTable aligns the columns of what is written to it, which tabs separate, when it is flushed.
+func newTable(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out, 0, 0, 2, ' ', 0) }
 
 // age says how long ago something was in one unit and a bit: 3h12m, 45s.
 func age(d time.Duration) string {

@@ -145,7 +145,7 @@ func TestOperating(t *testing.T) {
 
 	t.Run("a request whose keys were all refused goes on under the next one when it is resumed", func(t *testing.T) {
 		before := d.sales(t)
-		got, err := d.charge("refused", "spent_key")
+		got, err := d.charge("refused", "retire_key")
 		if err != nil || got.status != http.StatusInternalServerError {
 			t.Fatalf("the charge was not held: %+v, %v", got, err)
 		}

@@ -125,7 +125,7 @@ func reconcileDay(ctx context.Context, out io.Writer, c process.Config, date str
 		fmt.Fprintf(out, "✗ %s  %s  %s\n", d.Reference, d.AccountID, d.Wrong)
 	}
 	if len(found) > 0 {
-		return &verdict{verify.Violated}
+		return &exitCode{verify.Violated}
 	}
 	fmt.Fprintf(out, "✓ %s: the acquirer's settlement file and the books agree\n", day.Format(time.DateOnly))
 	return nil
@@ -168,7 +168,7 @@ func reconcileSince(ctx context.Context, out io.Writer, c process.Config, since 
 	}
 	if len(lost) > 0 {
 		fmt.Fprintf(out, "%d lost since %s; --adopt books them\n", len(lost), from.Format(time.RFC3339))
-		return &verdict{verify.Violated}
+		return &exitCode{verify.Violated}
 	}
 	fmt.Fprintf(out, "✓ nothing was lost since %s\n", from.Format(time.RFC3339))
 	return nil
@@ -222,7 +222,7 @@ func adoptLost(ctx context.Context, out io.Writer, c process.Config, since time.
 	fmt.Fprintf(out, "%d adopted, %d left; the acquirer sends its notifications since %s again\n",
 		len(lost)-left, left, since.Format(time.RFC3339))
 	if left > 0 {
-		return &verdict{verify.Violated}
+		return &exitCode{verify.Violated}
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -84,7 +83,7 @@ func printRequests(cmd *cobra.Command, found []idempotency.Summary) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "none")
 		return nil
 	}
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	table := newTable(cmd.OutOrStdout())
 	fmt.Fprintln(table, "REQUEST\tACCOUNT\tOPERATION\tSTATE\tAGE\tPOINT\tTRIES\tWHY")
 	for _, r := range found {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.AccountID, r.Flow, r.State,
@@ -149,7 +148,7 @@ func requestsShowCommand() *cobra.Command {
 }
 
 func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idempotency.Summary) error {
-	journal, err := idempotency.Journal(ctx, pool, r.AccountID, r.ID)
+	journal, err := idempotency.RecoveryPoints(ctx, pool, r.AccountID, r.ID)
 	if err != nil {
 		return err
 	}
@@ -161,7 +160,7 @@ func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idem
 	if r.KeyGenerated {
 		key += "  (generated: the client sent none)"
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := newTable(out)
 	fmt.Fprintf(table, "request\t%s\naccount\t%s, %s mode\nasked\t%s %s\nkey\t%s\n", r.ID, r.AccountID,
 		mode(r.Livemode), r.Method, r.Path, key)
 	fmt.Fprintf(table, "operation\t%s, version %d\n", r.Flow, r.Version)
@@ -174,11 +173,11 @@ func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idem
 		fmt.Fprintf(table, "%s\t%s\t%d\n", line.Point, moment(&line.At), line.Epoch)
 	}
 	if len(calls) > 0 {
-		fmt.Fprintln(table, "\nasked others\tAT\tKEY\tTIMES\tVERDICT\tEVIDENCE")
+		fmt.Fprintln(table, "\ncalls\tAT\tKEY\tATTEMPTS\tOUTCOME\tPROOF")
 	}
 	for _, c := range calls {
-		fmt.Fprintf(table, "%s %d\t%s\t%s\t%d\t%s\t%s\n", c.Phase, c.Generation, moment(&c.AskedAt), c.DerivedKey,
-			c.Sends, c.Verdict, orDash(c.Evidence))
+		fmt.Fprintf(table, "%s %d\t%s\t%s\t%d\t%s\t%s\n", c.Phase, c.Generation, moment(&c.SentAt), c.DerivedKey,
+			c.Attempts, c.Outcome, orDash(c.Proof))
 	}
 	err = table.Flush()
 	if err != nil || r.Status == nil {
@@ -269,13 +268,13 @@ charge is made.`,
 }
 
 // under says which key a request is tried under that is resumed.
-func under(calls []idempotency.CallLine) string {
-	last := make(map[string]idempotency.CallLine)
+func under(calls []idempotency.RequestCall) string {
+	last := make(map[string]idempotency.RequestCall)
 	for _, c := range calls { // the generations of a phase follow each other
 		last[c.Phase] = c
 	}
 	for phase, c := range last {
-		switch c.Verdict {
+		switch c.Outcome {
 		case "not_executed":
 			return fmt.Sprintf(".\nIts %d keys for %s are proved unused, so the next call uses a new key",
 				c.Generation, phase)
@@ -331,7 +330,7 @@ are wrong, the customer is charged twice. The audit trail records your name.`,
 	f := cmd.Flags()
 	f.StringVar(&as, "as", "", "your finding: "+notExecuted)
 	f.StringVar(&evidence, "evidence", "", "your evidence, for the audit trail")
-	f.StringVar(&phase, "phase", "", "the call, if several have no verdict")
+	f.StringVar(&phase, "phase", "", "the call, if several have an unknown outcome")
 	return cmd
 }
 
@@ -350,9 +349,9 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 	if err != nil {
 		return err
 	}
-	var spent, next idempotency.ForeignCall
+	var retired, next idempotency.ForeignCall
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
-		spent, next, err = idempotency.Release(ctx, tx, roots.Keys(secret.Idempotency).Oldest(), r.AccountID, r.ID,
+		retired, next, err = idempotency.Release(ctx, tx, roots.Keys(secret.Idempotency).Oldest(), r.AccountID, r.ID,
 			phase, "operator "+operator()+": "+evidence)
 		if err != nil {
 			return err
@@ -361,8 +360,8 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 			"decision": notExecuted,
 			"evidence": evidence,
 			"held":     r.HeldReason,
-			"phase":    spent.Phase,
-			"spent":    spent.Key,
+			"phase":    retired.Phase,
+			"retired":  retired.Key,
 			"next":     next.Key,
 		}))
 	})
@@ -373,6 +372,6 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is recorded as unused; the next call uses %s and is due now\n", r.ID,
-		spent.Key, next.Key)
+		retired.Key, next.Key)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +99,7 @@ func secretsRetireCommand() *cobra.Command {
 		Use:   "retire VERSION",
 		Short: "End an older secret, so that no process needs it",
 		Long: `End an older secret, so that no process needs it. The command refuses while the
-secret is needed: see "ratchet secrets status". What was made under it stays valid,
+secret is needed: see "ratchet secrets status". Values made under it stay valid,
 with its keys that are sealed under the newest secret.
 
 If the older secret has leaked, also roll the API keys and signing secrets that were
@@ -153,7 +152,7 @@ func printSecrets(cmd *cobra.Command, r process.Rotation) error {
 	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	out := newTable(cmd.OutOrStdout())
 	fmt.Fprintln(out, "VERSION\tSTATE\tACTIVE SINCE\tDIGEST")
 	for _, s := range states {
 		fmt.Fprintf(out, "%d\t%s\t%s\t%.4x…\n", s.Version, stateOf(s), moment(s.ActiveAt), s.Digest)

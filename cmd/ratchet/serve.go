@@ -59,6 +59,9 @@ the dashboard:
 		"serve the dashboard: on or off (RATCHET_DASHBOARD)")
 	cmd.Flags().StringVar(&f.totp, "dashboard-totp", env("RATCHET_DASHBOARD_TOTP", "optional"),
 		"second factor of the dashboard's users: optional or required (RATCHET_DASHBOARD_TOTP)")
+	cmd.Flags().StringVar(&f.proxies, "trusted-proxies", env("RATCHET_TRUSTED_PROXIES", ""),
+		"addresses and networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For names the client "+
+			"(RATCHET_TRUSTED_PROXIES)")
 	metricsFlag(cmd, &f.metricsAddr)
 	limitFlags(cmd, &config)
 	clientLimitFlags(cmd, &config.Limits)
@@ -67,8 +70,8 @@ the dashboard:
 
 // serveFlags are the flags of ratchet serve that process.Config has in another form.
 type serveFlags struct {
-	acquirerURL, addr, metricsAddr, pages, totp string
-	webhooks                                    webhookFlags
+	acquirerURL, addr, metricsAddr, pages, totp, proxies string
+	webhooks                                             webhookFlags
 }
 
 // run serves the API until ctx ends. It listens first, because the dashboard and the public URL depend on the address.
@@ -79,6 +82,9 @@ func (f serveFlags) run(ctx context.Context, config process.Config) error {
 		return err
 	}
 	if config.Webhooks, err = f.webhooks.config(); err != nil {
+		return err
+	}
+	if config.TrustedProxies, err = trustedProxies(f.proxies); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", f.addr)

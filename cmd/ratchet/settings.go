@@ -43,7 +43,7 @@ type settings struct{ demo map[string]string }
 func given() settings { return settings{} }
 
 // operators are the settings of the environment or else of the demo that runs in
-// RATCHET_DATA_DIR. They are never mixed: a demo's secret is of no use with
+// RATCHET_DATA_DIR. They are never mixed: a demo's secret is useless with
 // another database, and an operator's command must not act on the wrong one.
 func operators() (settings, error) {
 	named, err := given().databaseURL()

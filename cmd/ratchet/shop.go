@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-pay/ratchet/internal/demo/shop"
 	"github.com/ratchet-pay/ratchet/internal/secret"
-	"github.com/ratchet-pay/ratchet/internal/shop"
 )
 
 // The shop's settings are its own, as if it stood elsewhere.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
@@ -91,7 +90,7 @@ func usersListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			table := newTable(cmd.OutOrStdout())
 			fmt.Fprintln(table, "EMAIL\tROLE\tSECOND FACTOR\tCREATED\tDISABLED\tID")
 			for _, u := range users {
 				factor := "none"

@@ -16,11 +16,11 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
-// verdict ends the program with a report's own exit code.
-type verdict struct{ code int }
+// exitCode ends the program with a report's own exit code.
+type exitCode struct{ code int }
 
 // Error is what the exit code says, in words.
-func (v *verdict) Error() string {
+func (v *exitCode) Error() string {
 	return [...]string{"", "verification failed", "not everything could be checked"}[v.code]
 }
 
@@ -71,7 +71,7 @@ type verification struct {
 	head, since        string
 }
 
-// run proves the books and prints the report. Its error is a verdict, whose code the program exits with, unless the
+// run proves the books and prints the report. Its error is an exitCode, whose code the program exits with, unless the
 // proof could not be made at all.
 func (v verification) run(cmd *cobra.Command) error {
 	s, err := operators()
@@ -113,8 +113,8 @@ func (v verification) run(cmd *cobra.Command) error {
 	if err := printReport(cmd, report, v.asJSON); err != nil {
 		return err
 	}
-	if code := report.Verdict(); code != verify.OK {
-		return &verdict{code}
+	if code := report.ExitCode(); code != verify.OK {
+		return &exitCode{code}
 	}
 	return nil
 }

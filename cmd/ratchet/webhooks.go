@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +56,7 @@ func printAttempts(cmd *cobra.Command, attempts []webhook.Attempt) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "none: no endpoint subscribes to it")
 		return nil
 	}
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	table := newTable(cmd.OutOrStdout())
 	fmt.Fprintln(table, "ENDPOINT\tURL\tDELIVERY\tDUE\tATTEMPT\tSTARTED\tTOOK\tANSWER")
 	for _, a := range attempts {
 		number, took := "-", "-"

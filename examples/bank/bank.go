@@ -29,48 +29,48 @@ import (
 var _ acquirer.Adapter = (*Bank)(nil)
 
 // Authorize implements acquirer.Acquirer, as the next eight do.
-func (b *Bank) Authorize(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) Authorize(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbAuthorize, o)
 }
 
 // Capture moves authorized money to the merchant, once per key. An answer that is lost leaves the operation unknown:
 // the engine asks again with the same key.
-func (b *Bank) Capture(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) Capture(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbCapture, o)
 }
 
 // Void releases what is left of an authorization, once per key.
-func (b *Bank) Void(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) Void(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbVoid, o)
 }
 
 // Refund returns captured money to the card, once per key. More than was captured is declined.
-func (b *Bank) Refund(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) Refund(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbRefund, o)
 }
 
 // Verify checks a card without moving money.
-func (b *Bank) Verify(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) Verify(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbVerify, o)
 }
 
 // PayOut sends an amount to the merchant, once per key.
-func (b *Bank) PayOut(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) PayOut(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbPayOut, o)
 }
 
 // Recall takes back a whole payout. A second recall is refused.
-func (b *Bank) Recall(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) Recall(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbRecall, o)
 }
 
 // SubmitEvidence is refused as an unknown dispute: no cardholder of this bank complains.
-func (b *Bank) SubmitEvidence(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) SubmitEvidence(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbSubmitEvidence, o)
 }
 
 // AcceptDispute is refused, as SubmitEvidence is.
-func (b *Bank) AcceptDispute(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (b *Bank) AcceptDispute(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	return b.do(ctx, p, acquirer.VerbAcceptDispute, o)
 }
 
@@ -78,7 +78,7 @@ var errKeyReused = errors.New("the key was used for another order")
 
 // do is every verb: it looks the key up and decides by the permit's mode.
 func (b *Bank) do(ctx context.Context, permit phase.Permit, verb acquirer.Verb, order acquirer.Order) (
-	answer acquirer.Answer, err error) {
+	answer acquirer.Result, err error) {
 	key := permit.Key()
 	if key == "" {
 		return answer, phase.NotSent(errors.New("the permit has no key"))
@@ -95,18 +95,18 @@ func (b *Bank) do(ctx context.Context, permit phase.Permit, verb acquirer.Verb, 
 			return phase.ErrNotExecuted
 		case op == nil:
 			answer = b.decide(verb, order)
-			return b.append(record{At: time.Now(), Key: key, Verb: verb, Order: order, Answer: answer})
+			return b.append(record{At: time.Now(), Key: key, Verb: verb, Order: order, Result: answer})
 		case op.reversed:
 			return phase.ErrReversed
 		case op.Verb != verb || !op.Order.Same(order):
 			return fmt.Errorf("%w: %s", errKeyReused, key) // proves nothing about this order
 		}
-		answer = op.Answer
+		answer = op.Result
 		answer.Replayed = true
 		return nil
 	})
 	if err != nil {
-		return acquirer.Answer{}, err
+		return acquirer.Result{}, err
 	}
 	return answer, nil
 }
@@ -115,8 +115,8 @@ func (b *Bank) do(ctx context.Context, permit phase.Permit, verb acquirer.Verb, 
 // that refuses an order which arrives later.
 func (b *Bank) reverse(key string, op *operation) error {
 	if op == nil || !op.reversed {
-		if op != nil && op.Answer.Approved && !b.reversible(op) {
-			return fmt.Errorf("later operations are built on %s", op.Answer.Reference)
+		if op != nil && op.Result.Approved && !b.reversible(op) {
+			return fmt.Errorf("later operations are built on %s", op.Result.Reference)
 		}
 		if err := b.append(record{At: time.Now(), Key: key, Reversal: true}); err != nil {
 			return err

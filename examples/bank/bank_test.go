@@ -33,13 +33,13 @@ type loses struct{}
 
 var errLost = errors.New("no answer")
 
-func (l lossy) Authorize(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
+func (l lossy) Authorize(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Result, error) {
 	if ctx.Value(loses{}) == "order" {
-		return acquirer.Answer{}, errLost
+		return acquirer.Result{}, errLost
 	}
 	answer, err := l.Bank.Authorize(ctx, p, o)
 	if ctx.Value(loses{}) == "answer" {
-		return acquirer.Answer{}, errLost
+		return acquirer.Result{}, errLost
 	}
 	return answer, err
 }

@@ -32,8 +32,8 @@ type operation struct {
 }
 
 // decide says what the bank answers to an order, and changes nothing.
-func (b *Bank) decide(verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
-	answer := acquirer.Answer{
+func (b *Bank) decide(verb acquirer.Verb, order acquirer.Order) acquirer.Result {
+	answer := acquirer.Result{
 		Approved: true, Reference: id.New("bank", time.Now()), Amount: order.Amount, Currency: order.Currency}
 	p := b.payments[order.Authorization]
 	if p == nil {
@@ -62,7 +62,7 @@ func (b *Bank) decide(verb acquirer.Verb, order acquirer.Order) acquirer.Answer 
 	return answer
 }
 
-func decideCard(answer acquirer.Answer, order acquirer.Order) acquirer.Answer {
+func decideCard(answer acquirer.Result, order acquirer.Order) acquirer.Result {
 	answer.NetworkStatus, answer.Outcome, answer.RiskLevel = "approved_by_network", "authorized", "normal"
 	if strings.HasSuffix(order.Card, "_declined") {
 		answer.NetworkStatus, answer.Outcome = "declined_by_network", "issuer_declined"
@@ -75,7 +75,7 @@ func decideCard(answer acquirer.Answer, order acquirer.Order) acquirer.Answer {
 	return answer
 }
 
-func refused(answer acquirer.Answer, code string) acquirer.Answer {
+func refused(answer acquirer.Result, code string) acquirer.Result {
 	answer.Approved, answer.Code = false, code
 	return answer
 }
@@ -136,9 +136,9 @@ func (b *Bank) apply(r record) {
 	default:
 		op := &operation{record: r}
 		b.operations[r.Key] = op
-		b.references[r.Answer.Reference] = op
+		b.references[r.Result.Reference] = op
 		b.history = append(b.history, op)
-		if r.Answer.Approved {
+		if r.Result.Approved {
 			b.move(op)
 		}
 	}
@@ -146,7 +146,7 @@ func (b *Bank) apply(r record) {
 
 // move is what an approved operation does to its payment.
 func (b *Bank) move(op *operation) {
-	order, answer := op.Order, op.Answer
+	order, answer := op.Order, op.Result
 	switch op.Verb {
 	case acquirer.VerbVerify:
 		return
@@ -184,14 +184,14 @@ func (b *Bank) applyReversal(r record) {
 		return
 	}
 	b.history = append(b.history, &operation{record: record{At: r.At, Key: r.Key, Reversal: true, Verb: op.Verb,
-		Order: op.Order, Answer: op.Answer}, payment: p, reversed: true})
+		Order: op.Order, Result: op.Result}, payment: p, reversed: true})
 	switch kind := op.kind(); kind {
 	case acquirer.KindHold:
 		p.released = true
 	case acquirer.KindRelease:
 		p.released = false
 	case acquirer.KindRefund, kindRecall:
-		p.refunded -= op.Answer.Amount
+		p.refunded -= op.Result.Amount
 	default:
 		p.refunded = p.captured
 	}

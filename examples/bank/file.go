@@ -38,7 +38,7 @@ type record struct {
 	Key     string                `json:",omitempty"`
 	Verb    acquirer.Verb         `json:",omitempty"`
 	Order   acquirer.Order        `json:",omitzero"`
-	Answer  acquirer.Answer       `json:",omitzero"`
+	Result  acquirer.Result       `json:",omitzero"`
 	Settled *acquirer.SettledPart `json:",omitempty"`
 	// Reversal undoes Key and leaves a tombstone there.
 	Reversal bool `json:",omitempty"`

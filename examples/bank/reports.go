@@ -29,9 +29,9 @@ func (b *Bank) Statement(_ context.Context, key string) (found []acquirer.Moveme
 }
 
 func (op *operation) movement() acquirer.Movement {
-	m := acquirer.Movement{At: op.At, Key: op.Key, Reference: op.Answer.Reference, Authorization: op.authorization(),
-		Verb: string(op.Verb), Card: op.Order.Card + op.Order.Destination, Kind: op.kind(), Amount: op.Answer.Amount,
-		Currency: op.Order.Currency, Result: cmp.Or(op.Answer.DeclineCode, op.Answer.Code, "approved")}
+	m := acquirer.Movement{At: op.At, Key: op.Key, Reference: op.Result.Reference, Authorization: op.authorization(),
+		Verb: string(op.Verb), Card: op.Order.Card + op.Order.Destination, Kind: op.kind(), Amount: op.Result.Amount,
+		Currency: op.Order.Currency, Result: cmp.Or(op.Result.DeclineCode, op.Result.Code, "approved")}
 	if op.payment != nil {
 		m.Card = op.payment.card
 	}
@@ -46,7 +46,7 @@ func (op *operation) authorization() string {
 	if op.payment == nil {
 		return op.Order.Authorization
 	}
-	return op.payment.operations[0].Answer.Reference
+	return op.payment.operations[0].Result.Reference
 }
 
 // Summary counts how often cards were charged.
@@ -68,8 +68,8 @@ func (b *Bank) Settlement(_ context.Context, from, to time.Time) (file []acquire
 	err = b.locked(func() error {
 		for _, op := range b.history {
 			if slices.Contains(kinds, op.kind()) && !op.reversed && within(op.At, from, to) {
-				file = append(file, acquirer.SettlementLine{At: op.At, Key: op.Key, Reference: op.Answer.Reference,
-					Authorization: op.authorization(), Kind: op.kind(), Amount: op.Answer.Amount,
+				file = append(file, acquirer.SettlementLine{At: op.At, Key: op.Key, Reference: op.Result.Reference,
+					Authorization: op.authorization(), Kind: op.kind(), Amount: op.Result.Amount,
 					Currency: op.Order.Currency})
 			}
 		}
@@ -89,13 +89,13 @@ func (b *Bank) Authorizations(_ context.Context, from, to time.Time) (all []acqu
 				!slices.ContainsFunc(p.operations, func(op *operation) bool { return within(op.At, from, to) }) {
 				continue
 			}
-			a := acquirer.Authorization{ID: opening.Answer.Reference, Merchant: p.merchant, Livemode: p.livemode,
+			a := acquirer.Authorization{ID: opening.Result.Reference, Merchant: p.merchant, Livemode: p.livemode,
 				Card: p.card, Currency: p.currency}
 			for _, op := range p.operations {
 				if !op.reversed {
 					a.Executed = append(a.Executed, acquirer.Executed{At: op.At, Key: op.Key, Kind: op.kind(),
-						Reference: op.Answer.Reference, Object: op.Order.Object, Amount: op.Answer.Amount,
-						Answer: op.Answer})
+						Reference: op.Result.Reference, Object: op.Order.Object, Amount: op.Result.Amount,
+						Result: op.Result})
 				}
 			}
 			if a.Executed != nil {
@@ -153,7 +153,7 @@ func (b *Bank) nextPart() *acquirer.SettledPart {
 			part.Count < acquirer.MaxPartMovements {
 			part.Count++
 			part.Movements = append(part.Movements, acquirer.SettledMovement{Kind: op.kind(),
-				Authorization: op.authorization(), Reference: op.Answer.Reference, Amount: op.Answer.Amount})
+				Authorization: op.authorization(), Reference: op.Result.Reference, Amount: op.Result.Amount})
 		}
 	}
 	if part.Count == 0 {

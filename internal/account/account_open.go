@@ -16,8 +16,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-// NewAccount is an account that an operator opens. What is empty becomes what
-// the schema says, and an account without an id gets one from the caller.
+// NewAccount is an account that an operator opens. Empty fields get the schema's
+// defaults, and an account without an id gets one from the caller.
 type NewAccount struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -67,15 +67,15 @@ const (
 func (a NewAccount) check() error {
 	switch {
 	case !accountID.MatchString(a.ID):
-		return fmt.Errorf("an account's id is acct_ and up to 64 letters and digits, not %q", a.ID)
+		return fmt.Errorf("an account's ID must be acct_ and up to 64 letters and digits, not %q", a.ID)
 	case strings.TrimSpace(a.Name) == "" || strings.ContainsFunc(a.Name, unicode.IsControl):
-		return errors.New("an account has a name")
+		return errors.New("an account needs a name")
 	case a.Country != "" && !countryCode.MatchString(a.Country):
-		return fmt.Errorf("a country is two capital letters, not %q", a.Country)
+		return fmt.Errorf("a country must be two capital letters, not %q", a.Country)
 	case len(a.StatementDescriptor) > longestDescriptor:
-		return fmt.Errorf("a statement descriptor has %d characters at most", longestDescriptor)
+		return fmt.Errorf("a statement descriptor must have at most %d characters", longestDescriptor)
 	case a.PayoutDelayDays != nil && (*a.PayoutDelayDays < 0 || *a.PayoutDelayDays > mostDelayDays):
-		return fmt.Errorf("the payout delay is 0 to %d days", mostDelayDays)
+		return fmt.Errorf("the payout delay must be 0 to %d days", mostDelayDays)
 	}
 	if _, known := apiversion.Parse(a.APIVersion); a.APIVersion != "" && !known {
 		return fmt.Errorf("the API version %q is not one of Stripe's", a.APIVersion)
@@ -96,7 +96,7 @@ func (a NewAccount) check() error {
 const setAPIVersion = `UPDATE accounts SET api_version = @api_version WHERE id = @id`
 
 // SetAPIVersion chooses the version of an account's requests that name none, and of
-// the events that happen from now on. known is false if there is no such account.
+// the events that happen from now on. known is false if the account does not exist.
 func SetAPIVersion(
 	ctx context.Context, tx pgx.Tx, accountID string, version apiversion.Version,
 ) (known bool, err error) {

@@ -17,8 +17,8 @@
 //	phase.ErrReversed     nothing can be done under the key any more
 //	any other             unknown: the card may or may not have been charged
 //
-// To talk to another acquirer, implement Acquirer and connect that instead of
-// Client; nothing else changes.
+// To use another acquirer, implement Adapter and connect it instead of Client; nothing else
+// changes.
 package acquirer
 
 import (
@@ -35,30 +35,30 @@ var Port = phase.NewPort[Acquirer]("acquirer", 24*time.Hour)
 // Acquirer is what an adapter implements. Each method honors all three modes of its permit.
 type Acquirer interface {
 	// Authorize holds an amount on a card, or with Order.Capture takes it at once (a sale).
-	Authorize(context.Context, phase.Permit, Order) (Answer, error)
+	Authorize(context.Context, phase.Permit, Order) (Result, error)
 	// Capture takes the amount, at most what Order.Authorization holds, and
 	// releases the rest. It can be done once.
-	Capture(context.Context, phase.Permit, Order) (Answer, error)
+	Capture(context.Context, phase.Permit, Order) (Result, error)
 	// Void releases all that Order.Authorization holds; nothing of it may have been captured.
-	Void(context.Context, phase.Permit, Order) (Answer, error)
+	Void(context.Context, phase.Permit, Order) (Result, error)
 	// PayOut has the acquirer's bank send the amount to the bank account Order.Destination.
-	PayOut(context.Context, phase.Permit, Order) (Answer, error)
+	PayOut(context.Context, phase.Permit, Order) (Result, error)
 	// Recall fetches back all that the payout Order.Authorization sent. It can be done once.
-	Recall(context.Context, phase.Permit, Order) (Answer, error)
+	Recall(context.Context, phase.Permit, Order) (Result, error)
 	// Refund gives back the amount, at most what Order.Authorization captured and has not refunded yet.
-	Refund(context.Context, phase.Permit, Order) (Answer, error)
+	Refund(context.Context, phase.Permit, Order) (Result, error)
 	// Verify asks the issuer whether the card is good, of no amount. It moves nothing.
-	Verify(context.Context, phase.Permit, Order) (Answer, error)
+	Verify(context.Context, phase.Permit, Order) (Result, error)
 	// SubmitEvidence answers Order.Dispute. A notification reports the result later.
-	SubmitEvidence(context.Context, phase.Permit, Order) (Answer, error)
+	SubmitEvidence(context.Context, phase.Permit, Order) (Result, error)
 	// AcceptDispute gives Order.Dispute up, at once and for good.
-	AcceptDispute(context.Context, phase.Permit, Order) (Answer, error)
+	AcceptDispute(context.Context, phase.Permit, Order) (Result, error)
 }
 
 // Order says what to do. The same key must always carry the same order.
 type Order struct {
 	// Merchant is the account the money is taken for, and Livemode its mode. Only
-	// Authorize needs them: a settlement batch is of one merchant in one mode.
+	// Authorize needs them: a settlement batch has one merchant and one mode.
 	Merchant string `json:"merchant,omitempty"`
 	Livemode bool   `json:"livemode,omitempty"`
 	// Card names a card in the acquirer's vault, such as "visa". Authorize and
@@ -101,9 +101,9 @@ func (o Order) Same(other Order) bool {
 	return o == other
 }
 
-// Answer is what the acquirer decided. The fields up to SellerMessage are what
+// Result is what the acquirer decided. The fields up to SellerMessage are what
 // Stripe's API reports of it; empty means that there is nothing to report.
-type Answer struct {
+type Result struct {
 	Approved bool `json:"approved"`
 	// Reference is the acquirer's id of what it did. The reference of an approved
 	// Authorize is the authorization that later orders name.

@@ -38,7 +38,7 @@ type Executed struct {
 	Reference string    `json:"reference"` // the acquirer's id of the operation
 	Object    string    `json:"object"`    // Order.Object
 	Amount    int64     `json:"amount"`
-	Answer    Answer    `json:"answer"` // to the first call under the key
+	Result    Result    `json:"answer"` // to the first call under the key
 }
 
 // The kinds of operations that an authorization lists.

@@ -115,85 +115,85 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func (c *Client) BreakerOpen() bool { return c.breaker.open() }
 
 // Authorize implements Acquirer.
-func (c *Client) Authorize(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) Authorize(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbAuthorize, order})
 }
 
 // Capture implements Acquirer.
-func (c *Client) Capture(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) Capture(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbCapture, order})
 }
 
 // Void implements Acquirer.
-func (c *Client) Void(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) Void(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbVoid, order})
 }
 
 // Refund implements Acquirer.
-func (c *Client) Refund(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) Refund(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbRefund, order})
 }
 
 // Verify implements Acquirer.
-func (c *Client) Verify(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) Verify(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbVerify, order})
 }
 
 // PayOut implements Acquirer.
-func (c *Client) PayOut(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) PayOut(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbPayOut, order})
 }
 
 // Recall implements Acquirer.
-func (c *Client) Recall(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) Recall(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbRecall, order})
 }
 
 // SubmitEvidence implements Acquirer.
-func (c *Client) SubmitEvidence(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) SubmitEvidence(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbSubmitEvidence, order})
 }
 
 // AcceptDispute implements Acquirer.
-func (c *Client) AcceptDispute(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+func (c *Client) AcceptDispute(ctx context.Context, permit phase.Permit, order Order) (Result, error) {
 	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbAcceptDispute, order})
 }
 
-func (c *Client) do(ctx context.Context, key string, mode phase.Mode, asked Request) (Answer, error) {
+func (c *Client) do(ctx context.Context, key string, mode phase.Mode, asked Request) (Result, error) {
 	if key == "" {
-		return Answer{}, phase.NotSent(errors.New("the permit has no key"))
+		return Result{}, phase.NotSent(errors.New("the permit has no key"))
 	}
 	switch mode {
 	case phase.Lookup:
 		return c.operation(ctx, http.MethodGet, key, asked)
 	case phase.Reverse:
-		return Answer{}, c.reverse(ctx, key)
+		return Result{}, c.reverse(ctx, key)
 	default:
 		return c.operation(ctx, http.MethodPost, key, asked)
 	}
 }
 
 // operation asks for what was asked (POST) or reads what was done (GET).
-func (c *Client) operation(ctx context.Context, method, key string, asked Request) (Answer, error) {
+func (c *Client) operation(ctx context.Context, method, key string, asked Request) (Result, error) {
 	var body []byte
 	if method == http.MethodPost {
 		var err error
 		body, err = json.Marshal(asked)
 		if err != nil {
-			return Answer{}, phase.NotSent(err)
+			return Result{}, phase.NotSent(err)
 		}
 	}
 	var done Operation
 	err := c.call(ctx, method, key, "", body, &done)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	err = contradiction(key, asked, done)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
-	keepNews(ctx, done.Notifications)
-	return done.Answer, nil
+	keepNotifications(ctx, done.Notifications)
+	return done.Result, nil
 }
 
 func (c *Client) reverse(ctx context.Context, key string) error {
@@ -215,7 +215,7 @@ func contradiction(key string, asked Request, done Operation) error {
 		return fmt.Errorf("%w: sent %s under %q, received %s under %q", ErrContradiction, asked.Verb, key, done.Verb,
 			done.Key)
 	}
-	answer, order := done.Answer, asked.Order
+	answer, order := done.Result, asked.Order
 	wholeHold := asked.Verb == VerbVoid && order.Amount == 0
 	if answer.Currency != order.Currency || (answer.Amount != order.Amount && !wholeHold) {
 		return fmt.Errorf("%w: %s of %d %s returned %d %s", ErrContradiction,
@@ -278,7 +278,7 @@ func (c *Client) send(ctx context.Context, method, key, suffix string, body []by
 		return fmt.Errorf("%w: unreadable: %w", errNoAnswer, err)
 	}
 	if done, is := out.(*Operation); is {
-		done.Answer.Replayed = resp.Header.Get(ReplayedHeader) == "true"
+		done.Result.Replayed = resp.Header.Get(ReplayedHeader) == "true"
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func refused(key string, status int, body []byte) error {
 		return phase.ErrNotExecuted
 	case ReasonReversed:
 		return phase.ErrReversed
-	case ReasonKeySpent:
+	case ReasonKeyRetired:
 		return phase.KeyRetired(said)
 	default:
 		return said

@@ -59,7 +59,7 @@ var sale = acquirer.Request{
 func honest() acquirer.Operation {
 	return acquirer.Operation{
 		Key: "key", Verb: sale.Verb, Order: sale.Order,
-		Answer: acquirer.Answer{
+		Result: acquirer.Result{
 			Approved:       true,
 			Reference:      "auth_1",
 			Amount:         2000,
@@ -113,21 +113,21 @@ func TestWhatAnAnswerProves(t *testing.T) {
 		{"an answer to what was asked is believed", 200, honest(), answered},
 		{"another key's answer is not believed", 200, altered(func(o *acquirer.Operation) { o.Key = "other" }),
 			unknown},
-		{"another amount is not believed", 200, altered(func(o *acquirer.Operation) { o.Answer.Amount = 2001 }),
+		{"another amount is not believed", 200, altered(func(o *acquirer.Operation) { o.Result.Amount = 2001 }),
 			unknown},
-		{"another currency is not believed", 200, altered(func(o *acquirer.Operation) { o.Answer.Currency = "eur" }),
+		{"another currency is not believed", 200, altered(func(o *acquirer.Operation) { o.Result.Currency = "eur" }),
 			unknown},
 		{"another order is not believed", 200, altered(func(o *acquirer.Operation) { o.Order.Card = "amex" }), unknown},
 		{"another verb is not believed", 200, altered(func(o *acquirer.Operation) {
 			o.Verb = acquirer.VerbRefund
 		}), unknown},
 		{"an approval without a reference is not believed", 200,
-			altered(func(o *acquirer.Operation) { o.Answer.Reference = "" }), unknown},
+			altered(func(o *acquirer.Operation) { o.Result.Reference = "" }), unknown},
 		{"a body that is no JSON tells nothing", 200, "<html>welcome</html>", unknown},
 		{"an empty body tells nothing", 200, "", unknown},
 		{"an endless body tells nothing", 200, strings.Repeat(" ", 1<<20) + "{}", unknown},
 		{"a redirect tells nothing", 302, "", unknown},
-		{"a 500 tells nothing", 500, refusal("key", acquirer.ReasonKeySpent), unknown},
+		{"a 500 tells nothing", 500, refusal("key", acquirer.ReasonKeyRetired), unknown},
 		{"a 503 tells nothing", 503, refusal("key", acquirer.ReasonUnavailable), unknown},
 		{"a reused key tells nothing", 409, refusal("key", acquirer.ReasonKeyReused), unknown},
 		{"a wrong secret tells nothing", 401, refusal("", acquirer.ReasonUnauthorized), unknown},
@@ -137,7 +137,7 @@ func TestWhatAnAnswerProves(t *testing.T) {
 		{"a 404 about another key tells nothing", 404, refusal("other", acquirer.ReasonNeverHappened), unknown},
 		{"a tombstone proves that nothing stands", 410, refusal("key", acquirer.ReasonReversed), reversed},
 		{"a tombstone of another key tells nothing", 410, refusal("other", acquirer.ReasonReversed), unknown},
-		{"a spent key proves that nothing was done", 422, refusal("key", acquirer.ReasonKeySpent), unused},
+		{"a spent key proves that nothing was done", 422, refusal("key", acquirer.ReasonKeyRetired), unused},
 		{"a 422 for another reason tells nothing", 422, refusal("key", acquirer.ReasonInvalid), unknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestWhatAnAnswerProves(t *testing.T) {
 			if got := knownFrom(err); got != tc.want {
 				t.Errorf("known: %s (%v), want %s", got, err, tc.want)
 			}
-			if err != nil && answer != (acquirer.Answer{}) {
+			if err != nil && answer != (acquirer.Result{}) {
 				t.Errorf("an error came with the answer %+v", answer)
 			}
 		})
@@ -154,7 +154,7 @@ func TestWhatAnAnswerProves(t *testing.T) {
 
 	t.Run("a contradiction can be told from a missing answer", func(t *testing.T) {
 		t.Parallel()
-		wrong := altered(func(o *acquirer.Operation) { o.Answer.Amount = 1 })
+		wrong := altered(func(o *acquirer.Operation) { o.Result.Amount = 1 })
 		_, err := answering(t, 200, wrong).Do(t.Context(), "key", phase.Send, sale)
 		if !errors.Is(err, acquirer.ErrContradiction) {
 			t.Errorf("error %v is no ErrContradiction", err)
@@ -318,10 +318,10 @@ func TestClientBreaker(t *testing.T) {
 
 	t.Run("callers who give up do not open it", func(t *testing.T) {
 		t.Parallel()
-		var patient atomic.Bool
+		var slowAccepted atomic.Bool
 		gone, giveUp := context.WithCancel(t.Context())
 		client := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if patient.Load() {
+			if slowAccepted.Load() {
 				_ = json.NewEncoder(w).Encode(honest())
 				return
 			}
@@ -335,7 +335,7 @@ func TestClientBreaker(t *testing.T) {
 				t.Fatal("answered a caller who had given up")
 			}
 		}
-		patient.Store(true)
+		slowAccepted.Store(true)
 		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if err != nil {
 			t.Errorf("the next caller: %v", err)

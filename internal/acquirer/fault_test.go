@@ -32,7 +32,7 @@ func TestFault(t *testing.T) {
 		{"fail_before_acting", unknown, neverHappened, answered, 1},
 		{"fail_after_acting", unknown, answered, answered, 1},
 		{"wrong_amount", unknown, answered, answered, 1},
-		{"spent_key", unused, unused, unused, 0},
+		{"retire_key", unused, unused, unused, 0},
 		{"slow:20,drop_after_acting", unknown, answered, answered, 1},
 	} {
 		t.Run(tc.fault, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestFault(t *testing.T) {
 		}
 	})
 
-	t.Run("faults strike look-ups and reversals too", func(t *testing.T) {
+	t.Run("faults strike lookups and reversals too", func(t *testing.T) {
 		t.Parallel()
 		ctx := acquirer.WithFault(t.Context(), "drop_after_acting")
 		_, err := client.Do(ctx, "reversed", phase.Lookup, sale)
@@ -124,7 +124,7 @@ func TestClientMovesMoney(t *testing.T) {
 	t.Parallel()
 	sim := acquirertest.Start(t, pgtest.New(t).URL)
 	client := sim.Client()
-	do := func(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
+	do := func(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Result {
 		t.Helper()
 		answer, err := client.Do(t.Context(), key, phase.Send, acquirer.Request{Verb: verb, Order: order})
 		if err != nil || !answer.Approved {

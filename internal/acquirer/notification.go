@@ -70,23 +70,23 @@ const (
 	CaseCompliance = "compliance"
 )
 
-// News are the notifications that came with the acquirer's answers to the calls of one
+// Notifications are the notifications that came with the acquirer's answers to the calls of one
 // request. The acquirer posts them as well, so a process that dies before it applies them
 // loses nothing.
-type News struct{ Bodies [][]byte }
+type Notifications struct{ Bodies [][]byte }
 
-type newsKey struct{}
+type notificationsKey struct{}
 
-// WithNews returns a context in which a Client keeps what its answers carry, and the
+// WithNotifications returns a context in which a Client keeps what its answers carry, and the
 // place where it keeps it. The calls of one context come one after the other.
-func WithNews(ctx context.Context) (context.Context, *News) {
-	news := &News{}
-	return context.WithValue(ctx, newsKey{}, news), news
+func WithNotifications(ctx context.Context) (context.Context, *Notifications) {
+	received := &Notifications{}
+	return context.WithValue(ctx, notificationsKey{}, received), received
 }
 
-func keepNews(ctx context.Context, bodies [][]byte) {
-	if news, wanted := ctx.Value(newsKey{}).(*News); wanted {
-		news.Bodies = append(news.Bodies, bodies...)
+func keepNotifications(ctx context.Context, bodies [][]byte) {
+	if received, wanted := ctx.Value(notificationsKey{}).(*Notifications); wanted {
+		received.Bodies = append(received.Bodies, bodies...)
 	}
 }
 

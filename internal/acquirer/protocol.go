@@ -55,7 +55,7 @@ type Operation struct {
 	Key    string `json:"key"`
 	Verb   Verb   `json:"verb"`
 	Order  Order  `json:"order"`
-	Answer Answer `json:"answer"`
+	Result Result `json:"answer"`
 	// Notifications are what the acquirer notifies of because of this operation, each byte for byte as it
 	// will be posted. Who applies them now need not wait; it must still accept the posted ones. Only the
 	// first reply may carry any.
@@ -79,7 +79,7 @@ type Refusal struct {
 const (
 	ReasonNeverHappened = "never_happened" // 404, proof: nothing was done under the key
 	ReasonReversed      = "reversed"       // 410, proof: reversed, or a tombstone
-	ReasonKeySpent      = "key_spent"      // 422, proof: nothing was done and the key is no longer accepted
+	ReasonKeyRetired    = "key_retired"    // 422, proof: nothing was done and the key is no longer accepted
 	ReasonKeyReused     = "key_reused"     // 409: the key was used for another order
 	ReasonIrreversible  = "irreversible"   // 409: later operations are built on it
 	ReasonInvalid       = "invalid"        // 400

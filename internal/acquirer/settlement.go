@@ -18,7 +18,7 @@ import (
 const MaxPartMovements = 1000
 
 // SettledPart reports that the acquirer has paid, or taken, what the listed
-// movements owe. A batch is of one merchant, mode and currency, and travels in
+// movements owe. A batch has one merchant, mode and currency, and travels in
 // parts. Each part is a separate notification, so it is delivered at least once
 // and in any order.
 type SettledPart struct {
@@ -103,8 +103,8 @@ type SettlementLine struct {
 	Currency      string    `json:"currency"`
 }
 
-// Settlement reads the acquirer's settlement file of a time. What was undone on
-// the same reference is not in it.
+// Settlement reads the acquirer's settlement file of a time. It leaves out movements
+// that were reversed under the same reference.
 func (c *Client) Settlement(ctx context.Context, from, to time.Time) ([]SettlementLine, error) {
 	query := url.Values{"from": {from.UTC().Format(time.RFC3339Nano)}, "to": {to.UTC().Format(time.RFC3339Nano)}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+SettlementPath+"?"+query.Encode(), nil)

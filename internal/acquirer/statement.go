@@ -39,8 +39,8 @@ const (
 	SummaryPath = "/journal/summary"
 )
 
-// statementPatience is short: a user is waiting for a page.
-const statementPatience = 2 * time.Second
+// statementTimeout is short: a user is waiting for a page.
+const statementTimeout = 2 * time.Second
 
 // Statement reads what the acquirer's journal has under a key, oldest first.
 func (c *Client) Statement(ctx context.Context, key string) (found []Movement, err error) {
@@ -69,7 +69,7 @@ func (c *Client) Summary(ctx context.Context) (s Summary, err error) {
 // books reads a page of the acquirer's journal, past the breaker: what is shown
 // must not decide what is charged.
 func (c *Client) books(ctx context.Context, path string, read func(*json.Decoder) error) error {
-	ctx, cancel := context.WithTimeout(ctx, statementPatience)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package adoption brings back what a restored database has lost: charges, captures
-// and refunds that the acquirer executed after the backup was made.
+// Package adoption books what a restored database has lost: charges, captures and refunds that
+// the acquirer executed after the backup was made.
 package adoption
 
 import (
@@ -139,8 +139,8 @@ var flows = map[string]*phase.Flow[payment.AdoptParams, struct{}]{
 	acquirer.KindRefund: Refund, acquirer.KindRelease: Refund,
 }
 
-// patience is how long Adopt waits for another command that adopts the same movement.
-const patience = 10 * time.Second
+// lockTimeout is how long Adopt waits for another command that adopts the same movement.
+const lockTimeout = 10 * time.Second
 
 // Adopt books a movement on behalf of an operator and returns the ID of the object
 // that it made or changed. Adopting it again returns the same. A Refused error says why
@@ -161,7 +161,7 @@ func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (obje
 			AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()),
 			Key: acquirer.AdoptionKey(l.Key), Caller: caller.By("operator:"+operator, ""),
 		},
-		Method: "COMMAND", Path: "ratchet reconcile --adopt", Fingerprint: fingerprint[:], Wait: patience,
+		Method: "COMMAND", Path: "ratchet reconcile --adopt", Fingerprint: fingerprint[:], Wait: lockTimeout,
 	}, payment.AdoptParams{Authorization: l.ID, Card: l.Card, Currency: l.Currency, Executed: l.Executed})
 	var refusal *apierror.Error
 	if errors.As(err, &refusal) {

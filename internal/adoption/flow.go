@@ -60,7 +60,7 @@ func flow(name, point string, book booking) *adopted {
 				return phase.Outcome{}, fmt.Errorf("look for the call: %w", err)
 			case called.Here:
 				return phase.Outcome{},
-					apierror.Invalid("", "A request here has called the acquirer under %s.", in.Executed.Key)
+					apierror.Invalid("", "A request has already called the acquirer under %s.", in.Executed.Key)
 			case charge != nil && charge.LockedBy != nil:
 				return phase.Outcome{}, apierror.Locked()
 			}

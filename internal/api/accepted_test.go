@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOddButRight sends what looks wrong and is not.
-func TestOddButRight(t *testing.T) {
+// TestUnusualInputIsAccepted sends input that looks invalid and is valid.
+func TestUnusualInputIsAccepted(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t)
 
@@ -234,8 +234,8 @@ func TestRefusalsThatAreKept(t *testing.T) {
 	taken := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
 	returned := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
 	s.make(t, "", "/v1/refunds", "charge="+returned)
-	lapsed := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa&capture=false")
-	s.exec(t, `UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, lapsed)
+	expired := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa&capture=false")
+	s.exec(t, `UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, expired)
 
 	for _, row := range []refused{
 		{"a decline", sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclined"}, 402,
@@ -247,7 +247,7 @@ func TestRefusalsThatAreKept(t *testing.T) {
 			fault{Type: invalid, Code: "charge_already_captured"}},
 		{"a capture of what is given back", sent{target: "/v1/charges/" + returned + "/capture"}, 400,
 			fault{Type: invalid, Code: "charge_already_captured"}},
-		{"a capture that is late", sent{target: "/v1/charges/" + lapsed + "/capture"}, 400,
+		{"a capture that is late", sent{target: "/v1/charges/" + expired + "/capture"}, 400,
 			fault{Type: invalid, Code: "charge_expired_for_capture"}},
 		{"a capture of more than is held", sent{target: "/v1/charges/" + held + "/capture", body: "amount=1001"}, 400,
 			fault{Type: invalid, Param: "amount"}},

@@ -17,10 +17,10 @@ import (
 
 type actingKey struct{}
 
-// As has a request act for an account without showing a key. It is for pages
+// WithCredential has a request act for an account without showing a key. It is for pages
 // that this very process serves to a user it has let in; credential.KeyID is what
 // the audit trail will name as the actor.
-func As(ctx context.Context, credential *apikey.Credential) context.Context {
+func WithCredential(ctx context.Context, credential *apikey.Credential) context.Context {
 	return context.WithValue(ctx, actingKey{}, credential)
 }
 
@@ -44,7 +44,7 @@ func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*a
 	switch {
 	case errors.As(err, &limited):
 		return nil, limited
-	case errors.Is(err, apikey.ErrUnknown): // what is no key of ours may be a card
+	case errors.Is(err, apikey.ErrUnknown): // an unknown key may be a card number
 		return nil, unauthorized("Invalid API Key provided: " + apikey.Display(form.Quote(key)))
 	case errors.Is(err, apikey.ErrExpired):
 		return nil, unauthorized("Expired API Key provided: " + apikey.Display(key)).WithCode("api_key_expired")

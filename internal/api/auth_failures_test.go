@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -88,12 +89,48 @@ func TestAuthFailuresAreLimited(t *testing.T) {
 	})
 }
 
-// readFrom reads the balance from another address, and returns the status.
-func (s *env) readFrom(t *testing.T, remote, key string) int {
+func TestAuthFailuresBehindAProxy(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, func(c *process.Config) {
+		c.Limits.API.AuthFailureRate = 1
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}
+	})
+	guess := func(remote string, forwarded func(int) string) (last int) {
+		for i := range 10 {
+			last = s.readFrom(t, remote, fmt.Sprintf("sk_test_guess%020d", i), "X-Forwarded-For", forwarded(i))
+		}
+		return last
+	}
+	same := func(int) string { return "203.0.113.7" }
+	if last := guess("192.0.2.1:1", same); last != http.StatusTooManyRequests {
+		t.Errorf("the tenth guess of one client is answered %d", last)
+	}
+	fresh := s.newKey(t, "acct_kites", apikey.Secret, false)
+	if status := s.readFrom(t, "192.0.2.1:1", fresh, "X-Forwarded-For", "203.0.113.8"); status != http.StatusOK {
+		t.Errorf("another client of the proxy is answered %d", status)
+	}
+	if !strings.Contains(s.log.String(), "peer=203.0.113.7") {
+		t.Error("the log does not name the client")
+	}
+	madeUp := func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }
+	if last := guess("192.0.2.9:1", madeUp); last != http.StatusTooManyRequests {
+		t.Errorf("a peer that is no proxy and names a new address each time is answered %d", last)
+	}
+	left := func(i int) string { return madeUp(i) + ", 203.0.113.9" }
+	if last := guess("192.0.2.1:1", left); last != http.StatusTooManyRequests {
+		t.Errorf("a client that adds a new address on the left each time is answered %d", last)
+	}
+}
+
+// readFrom reads the balance from another address, with a header, and returns the status.
+func (s *env) readFrom(t *testing.T, remote, key string, header ...string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/v1/balance", nil)
 	r.RemoteAddr = remote
 	r.Header.Set("Authorization", "Bearer "+key)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
 	w := httptest.NewRecorder()
 	s.process.Handler.ServeHTTP(w, r)
 	return w.Code

@@ -110,14 +110,14 @@ func (s *Server) decideChallenge(c echo.Context) error {
 	if err != nil || found == nil {
 		return s.showChallenge(c)
 	}
-	x := s.begin(c, payment.ChallengePath+"{challenge}")
+	x := s.startLog(c, payment.ChallengePath+"{challenge}")
 	x.line.Add(slog.String("account", found.AccountID))
 	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, int64(s.limits.BodyBytes))
 	passed := c.FormValue("result") == "pass"
-	acting, news := acquirer.WithNews(s.context(c.Request()))
+	acting, received := acquirer.WithNotifications(s.context(c.Request()))
 	answer, err := found.Decide(acting, s.engine, name, x.id, s.baseURL(c.Request()), s.acceptsNotifications(), passed)
 	if err == nil {
-		s.applyNews(acting, news)
+		s.applyNotifications(acting, received)
 	}
 	x.refused(err)
 	status := answer.Status

@@ -68,7 +68,8 @@ func TestNoCardNumberIsKept(t *testing.T) {
 	s.requireKeptNowhere(t, pan)
 
 	t.Run("text that contains a number is refused, and no text that only resembles one", func(t *testing.T) {
-		for _, text := range []string{pan, "paid with " + pan + " 12/30", pan[:4] + "-" + pan[4:10] + "-" + pan[10:]} {
+		for _, text := range []string{pan, "n" + pan + "n", "paid with " + pan + " 12/30",
+			pan[:4] + "-" + pan[4:10] + "-" + pan[10:]} {
 			for _, param := range []string{"description", "name", "phone", "metadata[card]", "shipping[name]",
 				"address[line1]"} {
 				a := s.ask(t, sent{target: "/v1/customers", body: param + "=" + url.QueryEscape(text)})
@@ -88,6 +89,19 @@ func TestNoCardNumberIsKept(t *testing.T) {
 		}
 	})
 
+	t.Run("an idempotency key that contains a number is refused", func(t *testing.T) {
+		for _, key := range []string{pan, "order " + pan[:4] + "-" + pan[4:10] + "-" + pan[10:]} {
+			for range 2 { // nothing was kept that a second request could meet
+				a := s.ask(t, sent{target: "/v1/customers", header: http.Header{"Idempotency-Key": {key}}})
+				requireRefusal(t, a, refused{status: http.StatusBadRequest, want: fault{Type: "idempotency_error"}})
+				if holds(string(a.body), pan) || holds(a.header.Get("Idempotency-Key"), pan) {
+					t.Error("the refusal repeats the number")
+				}
+			}
+		}
+		s.requireKeptNowhere(t, pan)
+	})
+
 	// An operator may decide that what a merchant writes is their own. Only the log is ours.
 	t.Run("where it is allowed, it is kept as it is, but not in the log", func(t *testing.T) {
 		s := newEnv(t, func(c *process.Config) { c.Limits.API.AllowCardNumbers = true })
@@ -99,6 +113,12 @@ func TestNoCardNumberIsKept(t *testing.T) {
 		})
 		if a.status != http.StatusOK || a.object["description"] != pan {
 			t.Errorf("answered %d", a.status)
+		}
+		many := s.ask(t, sent{target: "/v1/checkout/sessions", body: "mode=payment&success_url=https://shop.example&" +
+			"line_items[0][price]=price_1&line_items[0][quantity]=" + pan})
+		if many.status != http.StatusBadRequest || !strings.Contains(string(many.body), "less than or equal") ||
+			holds(string(many.body), pan) {
+			t.Errorf("a quantity is answered %d, or the answer repeats it", many.status)
 		}
 		if holds(s.log.String(), pan) {
 			t.Error("the log has the number in it")

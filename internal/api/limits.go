@@ -42,7 +42,8 @@ type limiters struct {
 	rates    *limit.Rates
 	accounts *limit.Concurrency
 	failures *limit.Rates // of authentication, by peer
-	reads    ReadGates
+	codes    codeTries
+	reads    ReadLimiters
 	brake    *limit.Brake
 }
 
@@ -50,8 +51,8 @@ type limiters struct {
 // connections that a process keeps by default.
 const delayedAtMost = 1024
 
-// ReadGates are where reads wait for a slot. A search needs one of both kinds, and so does a long list.
-type ReadGates struct {
+// ReadLimiters are where reads wait for a slot. A search needs one of both kinds, and so does a long list.
+type ReadLimiters struct {
 	Reads, Searches limit.Fair
 	LongLists       *limit.Shares
 }
@@ -60,14 +61,14 @@ type ReadGates struct {
 // a processor for long enough that other requests notice it.
 const longList = 25
 
-// gate has a request wait for its turn.
-type gate interface {
+// enterer has a request wait for a slot.
+type enterer interface {
 	Enter(ctx context.Context, account string) (release func(), err error)
 }
 
-// enter takes the slots of a read for so many objects at most. leave gives them back.
-func (g ReadGates) enter(ctx context.Context, account string, search bool, most int) (leave func(), err error) {
-	var own gate
+// enter takes the slots of a read for so many objects at most. release gives them back.
+func (g ReadLimiters) enter(ctx context.Context, account string, search bool, most int) (release func(), err error) {
+	var own enterer
 	switch {
 	case search:
 		own = g.Searches
@@ -96,11 +97,11 @@ func (l *limiters) allow(h *apikey.Credential) error {
 	return nil
 }
 
-// enter counts a request among those of its account, until leave.
-func (l *limiters) enter(h *apikey.Credential) (leave func(), err error) {
-	leave, ok := l.accounts.Enter(h.AccountID)
+// enter counts a request among those of its account, until release.
+func (l *limiters) enter(h *apikey.Credential) (release func(), err error) {
+	release, ok := l.accounts.Enter(h.AccountID)
 	if !ok {
 		return nil, apierror.RateLimited("global-concurrency")
 	}
-	return leave, nil
+	return release, nil
 }

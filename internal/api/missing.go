@@ -12,9 +12,9 @@ import (
 
 // missing handles an unknown path.
 func (s *Server) missing(c echo.Context) {
-	x := s.begin(c, unknownRoute)
+	x := s.startLog(c, unknownRoute)
 	if !s.forPeople(c.Request()) {
-		s.refuse(c, x, unknownURL(c.Request()))
+		s.writeError(c, x, unknownURL(c.Request()))
 		return
 	}
 	web.Policy{}.Apply(c.Response().Header())

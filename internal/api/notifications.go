@@ -19,15 +19,15 @@ import (
 // acquirer.MaxPartMovements movements, of about 150 bytes each.
 const maxNotification = 256 << 10
 
-// notifications is where the acquirer posts its notifications. It is no
+// notifications is where the acquirer posts its notifications. It is not
 // part of Stripe's API: the sender has no API key but a signature. 200 says that
 // the message is safe, 409 that it contradicts an earlier one, and 503 that it
 // should be sent again. Of what is not signed nothing is kept.
 func (s *Server) notifications(c echo.Context) error {
-	x := s.begin(c, acquirer.NotificationsPath)
+	x := s.startLog(c, acquirer.NotificationsPath)
 	err := s.receive(c)
 	if err != nil {
-		s.refuse(c, x, err)
+		s.writeError(c, x, err)
 		return nil
 	}
 	s.write(c, x, http.StatusOK, []byte("{\"received\":true}\n"), false)
@@ -82,27 +82,27 @@ func message(body []byte) (inbox.Message, error) {
 	return inbox.New(acquirer.NotificationSource, named.ID, named.Kind, body), nil
 }
 
-// newsPatience is how long an answer waits for the notifications that came with it.
+// notificationTimeout is how long an answer waits for the notifications that came with it.
 // Normally that is one commit each.
-const newsPatience = 2 * time.Second
+const notificationTimeout = 2 * time.Second
 
-// applyNews applies the notifications that came with the acquirer's answers, so that a
+// applyNotifications applies the notifications that came with the acquirer's answers, so that a
 // client finds the dispute of its charge when it has the charge. The answer is committed
 // already, and does not fail with them: the acquirer posts each of them as well, and the
 // inbox applies it once.
-func (s *Server) applyNews(ctx context.Context, news *acquirer.News) {
+func (s *Server) applyNotifications(ctx context.Context, received *acquirer.Notifications) {
 	if !s.acceptsNotifications() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), newsPatience) // the client may have left
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notificationTimeout) // the client may have left
 	defer cancel()
-	for _, body := range news.Bodies {
+	for _, body := range received.Bodies {
 		m, err := message(body)
 		if err == nil {
 			err = s.inbox.Receive(ctx, m)
 		}
 		if err != nil {
-			s.log.WarnContext(ctx, "a notification that came with an answer is left to its delivery", "event",
+			s.log.WarnContext(ctx, "cannot apply a notification that came with an answer", "event",
 				m.EventID, "error", err)
 		}
 	}

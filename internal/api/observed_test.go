@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 	s.sim.Fault(t, "drop_before_acting*2") // and again: it is parked
 	s.ask(t, sent{target: "/v1/charges", body: mug})
 
-	t.Run("requests, recovery points, calls, connections and the gates are counted by the API", func(t *testing.T) {
+	t.Run("requests, recovery points, calls, connections and the limiters are counted by the API", func(t *testing.T) {
 		status, text := get("/metrics")
 		for _, want := range []string{
 			`ratchet_http_request_duration_seconds_count{method="POST",route="/v1/charges",status="2xx"} 1`,
@@ -86,10 +86,10 @@ func TestMetrics(t *testing.T) {
 			`ratchet_recovery_points_total{flow="charge.create",point="charge_recorded"} 3`,
 			`ratchet_recovery_points_total{flow="charge.create",point="charge_finalized"} 2`,
 			`ratchet_request_events_total{event="parked",flow="charge.create"} 1`,
-			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="answered"} 2`,
-			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="unknown"} 2`,
+			`ratchet_foreign_call_duration_seconds_count{mode="send",outcome="answered",port="acquirer"} 2`,
+			`ratchet_foreign_call_duration_seconds_count{mode="send",outcome="unknown",port="acquirer"} 2`,
 			`ratchet_database_connections_max 8`, `ratchet_acquirer_breaker_open 0`,
-			`ratchet_gate_places_taken{gate="work"} 0`, `go_goroutines `,
+			`ratchet_limiter_slots_taken{limiter="write"} 0`, `go_goroutines `,
 		} {
 			if status != http.StatusOK || !strings.Contains(text, want) {
 				t.Errorf("%d: there is no %s", status, want)
@@ -255,7 +255,8 @@ func TestOneLineForEachJob(t *testing.T) {
 	s.make(t, "", "/v1/webhook_endpoints", "enabled_events[]=customer.created&url="+shop.URL)
 	s.make(t, "", "/v1/customers", "name=Jenny")
 	s.make(t, "", "/v1/charges", "amount=9000&currency=usd&source=tok_bypassPending")
-	s.exec(t, `UPDATE accounts SET payout_schedule = 'daily' WHERE id = 'acct_toboggans'`)
+	s.exec(t, `INSERT INTO payout_schedules (account_id, livemode, frequency, since)
+		VALUES ('acct_toboggans', false, 'daily', current_date)`)
 	l, get := shown(t)
 	s.work(t, l)
 
@@ -324,6 +325,24 @@ func TestTraces(t *testing.T) {
 		}
 		if !strings.Contains(s.log.String(), "trace="+traceID) {
 			t.Error("the line in the log does not name the trace")
+		}
+	})
+
+	t.Run("a trace whose headers contain a card number is not continued", func(t *testing.T) {
+		s := newEnv(t, tapped)
+		pan := number(t, "visa")
+		for _, headers := range []http.Header{
+			header("Traceparent", "00-"+pan+"a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+			header("Traceparent", "00-"+traceID+"-"+pan+"-01"),
+			{"Traceparent": {"00-" + traceID + "-00f067aa0ba902b7-01"}, "Tracestate": {"a=1", "b=x" + pan}},
+		} {
+			s.ask(t, sent{target: "/v1/charges", body: mug, header: headers})
+			if sent := <-received; sent != "" {
+				t.Errorf("the acquirer received a trace of %d characters", len(sent))
+			}
+		}
+		if log := s.log.String(); strings.Contains(log, pan) || strings.Contains(log, "trace=") {
+			t.Error("the line in the log names the trace")
 		}
 	})
 

@@ -71,7 +71,7 @@ func (s *Server) Guard(next http.Handler) http.Handler {
 			return
 		}
 		c := s.echo.NewContext(r, w)
-		s.refuse(c, s.begin(c, unknownRoute), refusal)
+		s.writeError(c, s.startLog(c, unknownRoute), refusal)
 	})
 }
 

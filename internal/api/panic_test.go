@@ -41,7 +41,7 @@ func TestAHandlerThatPanicsAnswers500AndTellsOnlyTheLog(t *testing.T) {
 	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), `"api_error"`) {
 		t.Errorf("answered %d %s", answer.Code, answer.Body)
 	}
-	for _, v := range apitest.Check(apitest.Answer{
+	for _, v := range apitest.Check(apitest.Response{
 		Method: http.MethodGet,
 		Path:   "/v1/account",
 		Status: answer.Code,

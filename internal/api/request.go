@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -78,6 +79,11 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	}
 	if r.key, err = idempotencyKey(h, r.publishable()); err != nil {
 		return r, err
+	}
+	if !s.limits.AllowCardNumbers && testcard.Mentions(r.key) {
+		r.key = "" // it is in no log either
+		return r, apierror.Idempotency("The Idempotency Key contains a card number, which Ratchet does not store. " +
+			"Use a random key, such as a V4 UUID.")
 	}
 	if r.params, err = unescaped(h.URL, r.params); err != nil {
 		return r, unknownURL(h)
@@ -222,7 +228,7 @@ func idempotencyKey(h *http.Request, publishable bool) (string, error) {
 		return "", apierror.Idempotency("Idempotency Key must be at most %d characters long, but is %d.", longest,
 			utf8.RuneCountInString(key))
 	case !publishable && strings.HasPrefix(key, apirequest.BrowserKeys):
-		return "", apierror.Idempotency("Idempotency Keys that begin with '%s' are kept for requests with a "+
+		return "", apierror.Idempotency("Idempotency Keys that begin with '%s' are reserved for requests with a "+
 			"publishable key.", apirequest.BrowserKeys)
 	case !printable(key):
 		return "", apierror.Idempotency("Idempotency Key must be UTF-8 text without control characters.")
@@ -295,13 +301,15 @@ func (r *request) storedKey() string {
 	return apirequest.BrowserKeys + r.key
 }
 
-func (r *request) call(s *Server) phase.Request {
+func (r *request) engineRequest(s *Server) phase.Request {
 	version, fingerprint, otherwise := r.fingerprints(s.idempotencyKeys)
+	caller := apirequest.Context{APIVersion: r.version, Publishable: r.publishable(), BaseURL: s.baseURL(r.http),
+		Notified: s.acceptsNotifications(), Merchant: r.credential.Merchant}.By(r.credential.KeyID, r.address())
+	caller.Client = clientName(r.http)
 	return phase.Request{
 		Caller: phase.Caller{
 			AccountID: r.credential.AccountID, Livemode: r.credential.Livemode, RequestID: r.id, Key: r.storedKey(),
-			Caller: apirequest.Context{APIVersion: r.version, Publishable: r.publishable(), BaseURL: s.baseURL(r.http),
-				News: s.acceptsNotifications(), Merchant: r.credential.Merchant}.By(r.credential.KeyID, r.address()),
+			Caller: caller,
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
 		Fingerprint: fingerprint, FingerprintVersion: version, Otherwise: otherwise,
@@ -324,8 +332,21 @@ func (r *request) fingerprints(keys secret.Keys) (version int16, newest []byte, 
 	return version, under(key), otherwise
 }
 
-// address is the peer's, never what a header claims.
+// address is the peer's, or that of a trusted proxy's client.
 func (r *request) address() string { return peer(r.http.RemoteAddr) }
+
+// secretLike is a key of the API or a webhook's secret, and what follows the name of an HTTP authentication scheme.
+var secretLike = regexp.MustCompile(`(?i)\b(?:[sprk]k_(?:test|live)|whsec)_\S+|\b(?:bearer|basic)\s+\S+`)
+
+// clientName is the User-Agent as it is kept with the request: cut, without secrets, and hidden if a card number is in
+// it.
+func clientName(h *http.Request) string {
+	name := h.UserAgent()
+	if testcard.Mentions(name) {
+		return form.Hidden
+	}
+	return form.Quote(secretLike.ReplaceAllLiteralString(name, form.Hidden))
+}
 
 func peer(remote string) string {
 	host, _, err := net.SplitHostPort(remote)

@@ -71,16 +71,16 @@ func get[P any](path string, read reader[P], kind string) route {
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err
 			}
-			search, patience := strings.HasPrefix(kind, "search:"), s.limits.ReadTime
+			search, timeout := strings.HasPrefix(kind, "search:"), s.limits.ReadTime
 			if search {
-				patience = s.limits.SearchTime
+				timeout = s.limits.SearchTime
 			}
-			leave, err := s.limiters.reads.enter(ctx, r.credential.AccountID, search, mostObjects(in))
+			release, err := s.limiters.reads.enter(ctx, r.credential.AccountID, search, mostObjects(in))
 			if err != nil {
 				return phase.Response{}, nil, err
 			}
-			defer leave()
-			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer release()
+			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			object, err := read(ctx, s.engine.Pool(), r.principal(), in)
 			if err != nil {
@@ -91,7 +91,7 @@ func get[P any](path string, read reader[P], kind string) route {
 		}}
 }
 
-// mostObjects is how many objects a list with these parameters can have, and 1 for what is no list.
+// mostObjects is how many objects a list with these parameters can have, and 1 if it is not a list.
 func mostObjects(in any) int {
 	v := reflect.ValueOf(in)
 	if v.Kind() != reflect.Struct {
@@ -122,10 +122,10 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err
 			}
-			ctx, news := acquirer.WithNews(webhook.WithPrivate(ctx, s.private))
-			answer, err := flow.Serve(ctx, s.engine, r.call(s), in)
+			ctx, received := acquirer.WithNotifications(webhook.WithPrivate(ctx, s.private))
+			answer, err := flow.Serve(ctx, s.engine, r.engineRequest(s), in)
 			if err == nil {
-				s.applyNews(ctx, news)
+				s.applyNotifications(ctx, received)
 			}
 			return answer, nil, err
 		}}

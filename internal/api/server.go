@@ -1,6 +1,6 @@
-// Package api is HTTP and nothing else: it reads requests, finds out who asks,
-// runs what routes.go names, and writes answers. It is the only package that
-// turns an error into a response.
+// Package api is the HTTP layer: it reads requests, authenticates callers, runs the operations
+// of routes.go, and writes responses. It is the only package that turns an error into a
+// response.
 package api
 
 import (
@@ -41,7 +41,7 @@ type Config struct {
 	Roots     *secret.Roots
 	Demo      bool // accept the demo accounts' keys, and faults that a request asks for
 	Limits    Limits
-	Reads     ReadGates // where requests that change nothing wait for a slot
+	Reads     ReadLimiters // where requests that change nothing wait for a slot
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 	// PublicURL is where a browser finds this installation, such as
@@ -94,7 +94,7 @@ func New(c Config) *Server {
 		limits:    c.Limits,
 		telemetry: c.Telemetry,
 		limiters: limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency),
-			limit.NewRates(c.Limits.AuthFailureRate), c.Reads,
+			limit.NewRates(c.Limits.AuthFailureRate), newCodeTries(), c.Reads,
 			limit.NewBrake(c.Limits.RejectionDelay, delayedAtMost)},
 		idempotencyKeys:    c.Roots.Keys(secret.Idempotency),
 		cardKey:            c.Roots.Keys(secret.Cards).Oldest(),
@@ -156,26 +156,26 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 			s.missing(c)
 			return nil
 		}
-		x := s.begin(c, rt.path)
+		x := s.startLog(c, rt.path)
 		defer func() {
 			if p := recover(); p != nil {
 				s.log.Error("panic in a handler", "request", x.id, "panic", p, "stack", string(debug.Stack()))
-				s.refuse(c, x, apierror.Internal())
+				s.writeError(c, x, apierror.Internal())
 			}
 		}()
 		r, err := s.read(c, &rt, x.id)
-		x.note(r)
+		x.addCaller(r)
 		if err != nil {
-			s.refuse(c, x, err)
+			s.writeError(c, x, err)
 			return nil
 		}
 		echoHeaders(c.Response().Header(), r)
-		leave, err := s.limiters.enter(r.credential)
+		release, err := s.limiters.enter(r.credential)
 		if err != nil {
-			s.refuse(c, x, err)
+			s.writeError(c, x, err)
 			return nil
 		}
-		defer leave()
+		defer release()
 		answer, body, err := rt.answer(s.context(c.Request()), s, r)
 		if postgres.IsStalePlan(err) { // nothing was done, and the session knows better now
 			answer, body, err = rt.answer(s.context(c.Request()), s, r)
@@ -185,11 +185,11 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 		}
 		switch {
 		case err != nil:
-			s.refuse(c, x, err)
+			s.writeError(c, x, err)
 		case body != nil:
 			s.write(c, x, http.StatusOK, body, false)
 		default:
-			s.deliver(c, x, answer)
+			s.writeStored(c, x, answer)
 		}
 		return nil
 	}
@@ -221,8 +221,8 @@ func echoHeaders(header http.Header, r *request) {
 	}
 }
 
-// deliver sends an answer that is already committed, byte for byte.
-func (s *Server) deliver(c echo.Context, x *exchange, a phase.Response) {
+// writeStored sends an answer that is already committed, byte for byte.
+func (s *Server) writeStored(c echo.Context, x *requestLog, a phase.Response) {
 	header := c.Response().Header()
 	for name, value := range a.Headers {
 		header.Set(name, value)
@@ -237,9 +237,9 @@ func (s *Server) deliver(c echo.Context, x *exchange, a phase.Response) {
 	s.write(c, x, a.Status, a.Body, a.Replayed)
 }
 
-// refuse sends an error. What is not meant for the caller is logged, and the
+// writeError sends an error. Details that are not for the caller are logged, and the
 // client learns that something went wrong here.
-func (s *Server) refuse(c echo.Context, x *exchange, err error) {
+func (s *Server) writeError(c echo.Context, x *requestLog, err error) {
 	var e *apierror.Error
 	switch {
 	case errors.As(err, &e):
@@ -273,7 +273,7 @@ func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 	s.write(c, x, e.Status, body, false)
 }
 
-func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, replayed bool) {
+func (s *Server) write(c echo.Context, x *requestLog, status int, body []byte, replayed bool) {
 	header := c.Response().Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Request-Id", x.id)
@@ -283,8 +283,8 @@ func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, rep
 	c.Response().WriteHeader(status)
 	_, _ = c.Response().Write(body) // a client that is gone does not change what was done
 	x.finish(c.Request().Context(), s.log, status, replayed)
-	s.tail(c, x, status, body)
-	s.keep(c, x, status)
+	s.sendToTails(c, x, status, body)
+	s.storeRecent(c, x, status)
 }
 
 func unknownURL(h *http.Request) *apierror.Error {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestSlowClients keeps the server waiting, which is how connections are used up
-// on purpose. The server's patience is short here, but long enough
+// on purpose. The server's timeout is short here, but long enough
 // for what is written at once; the test's is a minute.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package apierror is the one error type that speaks to the caller.
+// Package apierror is the error type that callers of the API receive.
 //
 // Deep code returns an *Error when the caller should see it and any other
 // error when an operator should. Only internal/api turns either into a response.

@@ -1,6 +1,6 @@
-// Package apikey makes, finds and revokes API keys. A key is shown once, when it
-// is made; what is stored is a keyed hash of it. What changes a key takes the
-// transaction that also writes about it.
+// Package apikey creates, finds and revokes API keys. A key is shown once, when it is created;
+// the database stores a keyed hash of it. Functions that change a key take the transaction that
+// also writes the audit row.
 package apikey
 
 import (

@@ -24,8 +24,8 @@ type Context struct {
 	Publishable bool `json:"publishable,omitempty"`
 	// BaseURL is where the installation's own pages are: "https://pay.example.com".
 	BaseURL string `json:"base_url,omitempty"`
-	// News says that the acquirer notifies this installation of what it has settled.
-	News bool `json:"news,omitempty"`
+	// Notified says that the acquirer notifies this installation of what it has settled.
+	Notified bool `json:"news,omitempty"`
 	Merchant
 }
 

@@ -1,7 +1,7 @@
-// Package apitest is what tests use to talk to the API and to judge its answers.
+// Package apitest lets tests call the API and check its responses.
 //
-// Every answer a test sees is held to two contracts and some rules that no schema
-// can say:
+// Every response that a test receives is checked against two contracts and some rules that no
+// schema can express:
 //
 //	api/openapi.yaml        ours, strictly: no key more, no key less
 //	Stripe's own schema     the types, no unknown key, and every key its samples have
@@ -20,10 +20,11 @@ import (
 
 	"github.com/ratchet-pay/ratchet/api"
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
-// Answer is an answer of the API, with what of its request says how it has to look.
-type Answer struct {
+// Response is a response of the API, with what of its request says how it has to look.
+type Response struct {
 	Method string
 	Path   string // escaped, without the query
 	Status int
@@ -57,9 +58,9 @@ func (v Violation) String() string {
 // Check returns everything that is wrong with an answer, nil if nothing is. It is
 // safe for concurrent use. The first call reads the contracts, which takes about
 // half a second; others take less than a millisecond.
-func Check(a Answer) []Violation {
+func Check(a Response) []Violation {
 	found := checkTransport(a)
-	var body map[string]any
+	var body wire.Object
 	if err := json.Unmarshal(a.Body, &body); err != nil || body == nil {
 		return append(found, Violation{RuleTransport, "", "the body is not a JSON object"})
 	}
@@ -87,7 +88,7 @@ func Check(a Answer) []Violation {
 }
 
 // isFor says whether the answer is to a request for a path, in which {customer} is any customer.
-func (a Answer) isFor(path string) bool {
+func (a Response) isFor(path string) bool {
 	before, after, named := strings.Cut(path, "{customer}")
 	id, is := strings.CutPrefix(a.Path, before)
 	id, ends := strings.CutSuffix(id, after)
@@ -95,11 +96,11 @@ func (a Answer) isFor(path string) bool {
 }
 
 // checkEmptyList holds an answer to what Stripe says of a product that was never used.
-func checkEmptyList(a Answer, body map[string]any) []Violation {
+func checkEmptyList(a Response, body wire.Object) []Violation {
 	if a.Status != http.StatusOK {
 		return route{}.checkError(body)
 	}
-	want := map[string]any{"object": "list", "data": []any{}, "has_more": false, "url": a.Path}
+	want := wire.Object{"object": "list", "data": []any{}, "has_more": false, "url": a.Path}
 	if !reflect.DeepEqual(body, want) {
 		return []Violation{{RuleContract, "", "the list is not empty, or has another shape than a list"}}
 	}
@@ -108,7 +109,7 @@ func checkEmptyList(a Answer, body map[string]any) []Violation {
 
 // checkErrorKey holds the one thing that some of Stripe's clients go by instead
 // of the status: whether there is an error in the body.
-func checkErrorKey(status int, body map[string]any) []Violation {
+func checkErrorKey(status int, body wire.Object) []Violation {
 	_, failed := body["error"]
 	switch {
 	case failed && status == http.StatusOK:
@@ -122,7 +123,7 @@ func checkErrorKey(status int, body map[string]any) []Violation {
 }
 
 // Report writes violations as one message, the request first.
-func Report(a Answer, found []Violation) string {
+func Report(a Response, found []Violation) string {
 	lines := []string{fmt.Sprintf("%s %s answered %d against the contract:", a.Method, a.Path, a.Status)}
 	for _, v := range found {
 		lines = append(lines, "  "+v.String())

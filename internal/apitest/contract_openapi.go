@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/ratchet-pay/ratchet/api"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // route is an operation of ours as a request finds it.
@@ -60,7 +61,7 @@ func (r route) matches(segments []string) bool {
 }
 
 // checkContract holds an answer to what openapi.yaml says about its status.
-func (r route) checkContract(a Answer, body map[string]any) []Violation {
+func (r route) checkContract(a Response, body wire.Object) []Violation {
 	response := r.operation.Responses.Status(a.Status)
 	if response == nil && slices.Contains(statusesOfAll(), a.Status) {
 		response = document().Components.Responses["not_read"]
@@ -164,7 +165,7 @@ func branchFor(value any, branches openapi3.SchemaRefs) *openapi3.Schema {
 }
 
 func permits(schema *openapi3.Schema, value any) bool {
-	object, isObject := value.(map[string]any)
+	object, isObject := value.(wire.Object)
 	if !isObject {
 		_, isText := value.(string)
 		return isText && schema.Type.Is(openapi3.TypeString)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // Operation is an operation as openapi.yaml declares it.
@@ -108,7 +110,7 @@ type Sender func(t testing.TB, method, target, body string) (status int, answer 
 
 // Send sends an example, after those that it takes values from, and fails the
 // test if something else than the example says comes back. It returns the answer.
-func (o Operation) Send(t testing.TB, send Sender, e Example) map[string]any {
+func (o Operation) Send(t testing.TB, send Sender, e Example) wire.Object {
 	t.Helper()
 	return o.sendAt(t, send, e, 0)
 }
@@ -129,7 +131,7 @@ func (e Example) there(written []byte) bool {
 	return missing == nil
 }
 
-func (o Operation) sendAt(t testing.TB, send Sender, e Example, depth int) map[string]any {
+func (o Operation) sendAt(t testing.TB, send Sender, e Example, depth int) wire.Object {
 	t.Helper()
 	if depth > maxGiven {
 		t.Fatalf("%s/%s: its givens go in a circle", o.ID, e.Name)
@@ -146,13 +148,13 @@ func (o Operation) sendAt(t testing.TB, send Sender, e Example, depth int) map[s
 	if status != e.Status {
 		t.Fatalf("%s/%s: %s %s answered %d, want %d: %s", o.ID, e.Name, o.Method, target, status, e.Status, written)
 	}
-	var answer map[string]any
+	var answer wire.Object
 	err := json.Unmarshal(written, &answer)
 	if err != nil {
 		t.Fatalf("%s/%s: %v: %s", o.ID, e.Name, err, written)
 	}
 	if status != http.StatusOK {
-		fault, _ := answer["error"].(map[string]any)
+		fault, _ := answer["error"].(wire.Object)
 		if code, _ := fault["code"].(string); code != e.Code {
 			t.Errorf("%s/%s: error.code is %q, want %q: %s", o.ID, e.Name, code, e.Code, written)
 		}
@@ -167,7 +169,7 @@ func (o Operation) sendAt(t testing.TB, send Sender, e Example, depth int) map[s
 // same example come from one request: a card and the customer it belongs to.
 func (o Operation) values(t testing.TB, send Sender, e Example, depth int) map[string]string {
 	t.Helper()
-	values, answers := map[string]string{}, map[string]map[string]any{}
+	values, answers := map[string]string{}, map[string]wire.Object{}
 	for name, value := range e.Path {
 		values[name] = value
 	}
@@ -210,7 +212,7 @@ func resolve(given string) (Operation, Example, string, error) {
 func pick(answer any, field string) (string, error) {
 	for name := range strings.SplitSeq(field, ".") {
 		switch part := answer.(type) {
-		case map[string]any:
+		case wire.Object:
 			answer = part[name]
 		case []any:
 			i, err := strconv.Atoi(name)

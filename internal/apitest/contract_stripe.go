@@ -11,6 +11,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stripe/stripe-mock/embedded"
+
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // notInEveryAnswer are keys of Stripe's samples that an answer may lack: the
@@ -63,9 +65,9 @@ var stripes = sync.OnceValue(func() stripe {
 	}
 	kept.add("error")
 	addSource(kept.schemas)
-	doc, err := json.Marshal(map[string]any{
-		"openapi": "3.0.0", "info": map[string]any{"title": "Stripe", "version": "1"}, "paths": map[string]any{},
-		"components": map[string]any{"schemas": kept.schemas},
+	doc, err := json.Marshal(wire.Object{
+		"openapi": "3.0.0", "info": wire.Object{"title": "Stripe", "version": "1"}, "paths": wire.Object{},
+		"components": wire.Object{"schemas": kept.schemas},
 	})
 	if err != nil {
 		panic(fmt.Sprintf("Stripe's schema: %v", err))
@@ -132,7 +134,7 @@ func (k *reachable) follow(part any) {
 		for _, each := range p {
 			k.follow(each)
 		}
-	case map[string]any:
+	case wire.Object:
 		if ref, is := p["$ref"].(string); is {
 			k.add(strings.TrimPrefix(ref, "#/components/schemas/"))
 			return
@@ -144,7 +146,7 @@ func (k *reachable) follow(part any) {
 		for _, each := range p {
 			k.follow(each)
 		}
-		if properties, has := p["properties"].(map[string]any); has && len(properties) > 0 && p["type"] == "object" {
+		if properties, has := p["properties"].(wire.Object); has && len(properties) > 0 && p["type"] == "object" {
 			p["additionalProperties"] = false
 		}
 	}
@@ -154,10 +156,10 @@ func (k *reachable) follow(part any) {
 // clients read, although its schema has dropped it.
 func addSource(schemas map[string]any) {
 	for _, kind := range []string{"charge", "payment_intent"} {
-		properties := schemas[kind].(map[string]any)["properties"].(map[string]any)
-		properties["source"] = map[string]any{
+		properties := schemas[kind].(wire.Object)["properties"].(wire.Object)
+		properties["source"] = wire.Object{
 			"nullable": true,
-			"anyOf":    []any{map[string]any{"$ref": "#/components/schemas/card"}},
+			"anyOf":    []any{wire.Object{"$ref": "#/components/schemas/card"}},
 		}
 	}
 }
@@ -165,7 +167,7 @@ func addSource(schemas map[string]any) {
 // sampleKeys are the keys of Stripe's sample of each object. Its schema requires
 // very few; its samples show what it really sends.
 func sampleKeys() map[string][]string {
-	var samples struct{ Resources map[string]map[string]any }
+	var samples struct{ Resources map[string]wire.Object }
 	mustDecode("Stripe's samples", embedded.OpenAPIFixtures, &samples)
 	keys := map[string][]string{}
 	for name, sample := range samples.Resources {
@@ -175,7 +177,7 @@ func sampleKeys() map[string][]string {
 }
 
 // checkStripe holds an answer to Stripe's schema and samples.
-func (r route) checkStripe(body map[string]any) []Violation {
+func (r route) checkStripe(body wire.Object) []Violation {
 	var found []Violation
 	if !slices.Contains(undocumented, r.stripeName()) {
 		found = visit(RuleStripe, "", stripes().schemas[r.stripeName()].Value, body)
@@ -184,7 +186,7 @@ func (r route) checkStripe(body map[string]any) []Violation {
 }
 
 // checkError holds the body of an error to Stripe's schema.
-func (route) checkError(body map[string]any) []Violation {
+func (route) checkError(body wire.Object) []Violation {
 	return visit(RuleStripe, "", stripes().schemas["error"].Value, body)
 }
 
@@ -197,12 +199,12 @@ func checkObjects(at string, value any) (found []Violation) {
 		for i, item := range v {
 			found = append(found, checkObjects(at+"/"+strconv.Itoa(i), item)...)
 		}
-	case map[string]any:
+	case wire.Object:
 		kind, _ := v["object"].(string)
 		if v["deleted"] != true {
 			found = append(found, checkKeys(at, kind, v)...)
 		}
-		if data, isEvent := v["data"].(map[string]any); isEvent && kind == "event" {
+		if data, isEvent := v["data"].(wire.Object); isEvent && kind == "event" {
 			found = append(found, checkSubject(at+"/data/object", data["object"])...)
 		}
 		for name, inner := range v {
@@ -212,7 +214,7 @@ func checkObjects(at string, value any) (found []Violation) {
 	return found
 }
 
-func checkKeys(at, kind string, object map[string]any) (found []Violation) {
+func checkKeys(at, kind string, object wire.Object) (found []Violation) {
 	for _, key := range stripes().samples[kind] {
 		if _, has := object[key]; !has && !slices.Contains(notInEveryAnswer[kind], key) {
 			found = append(found, Violation{RuleSample, at + "/" + key, "is missing: Stripe's " + kind + " has it"})
@@ -222,7 +224,7 @@ func checkKeys(at, kind string, object map[string]any) (found []Violation) {
 }
 
 func checkSubject(at string, subject any) []Violation {
-	object, _ := subject.(map[string]any)
+	object, _ := subject.(wire.Object)
 	kind, _ := object["object"].(string)
 	schema := stripes().schemas[kind]
 	if schema == nil {

@@ -36,7 +36,7 @@ func fault(fields map[string]any) map[string]any {
 }
 
 // answer is a good answer but for the body.
-func answer(t *testing.T, method, path string, status int, body any) Answer {
+func answer(t *testing.T, method, path string, status int, body any) Response {
 	t.Helper()
 	encoded, err := wire.Encode(body)
 	if err != nil {
@@ -50,7 +50,7 @@ func answer(t *testing.T, method, path string, status int, body any) Answer {
 		header.Set("Idempotency-Key", "5f1c")
 		header.Set("Original-Request", "req_0VbTq1s3QWERTYqwerty1234")
 	}
-	return Answer{method, path, status, header, encoded}
+	return Response{method, path, status, header, encoded}
 }
 
 const (
@@ -134,7 +134,7 @@ func TestCheckAccepts(t *testing.T) {
 	})
 }
 
-func requireNone(t *testing.T, a Answer) {
+func requireNone(t *testing.T, a Response) {
 	t.Helper()
 	if found := Check(a); len(found) > 0 {
 		t.Error(Report(a, found))
@@ -257,7 +257,7 @@ func inside(outer, inner string, plant func(map[string]any)) func(map[string]any
 	return func(body map[string]any) { plant(body[outer].(map[string]any)[inner].(map[string]any)) }
 }
 
-func requireAt(t *testing.T, a Answer, at string, rules ...string) {
+func requireAt(t *testing.T, a Response, at string, rules ...string) {
 	t.Helper()
 	found := Check(a)
 	for _, rule := range rules {

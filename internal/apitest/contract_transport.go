@@ -15,7 +15,7 @@ import (
 )
 
 // checkTransport holds the rules for every answer, for any request.
-func checkTransport(a Answer) (found []Violation) {
+func checkTransport(a Response) (found []Violation) {
 	broken := func(at, format string, args ...any) {
 		found = append(found, Violation{RuleTransport, at, fmt.Sprintf(format, args...)})
 	}
@@ -133,7 +133,7 @@ func (c *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	answer := Answer{
+	answer := Response{
 		Method: r.Method,
 		Path:   r.URL.EscapedPath(),
 		Status: response.StatusCode,

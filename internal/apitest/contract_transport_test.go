@@ -15,54 +15,54 @@ import (
 
 func TestCheckTransport(t *testing.T) {
 	t.Parallel()
-	good := func(t *testing.T) Answer {
+	good := func(t *testing.T) Response {
 		return answer(t, http.MethodPost, "/v1/charges", http.StatusOK, sample(t, "charge"))
 	}
 	for name, c := range map[string]struct {
-		spoil func(*Answer)
+		spoil func(*Response)
 		at    string
 	}{
-		"an answer that is not called JSON": {func(a *Answer) {
+		"an answer that is not called JSON": {func(a *Response) {
 			a.Header.Set("Content-Type", "text/plain")
 		}, "Content-Type"},
-		"an answer without a request id": {func(a *Answer) { a.Header.Del("Request-Id") }, "Request-Id"},
-		"a POST that does not name its key": {func(a *Answer) {
+		"an answer without a request id": {func(a *Response) { a.Header.Del("Request-Id") }, "Request-Id"},
+		"a POST that does not name its key": {func(a *Response) {
 			a.Header.Del("Idempotency-Key")
 		}, "Idempotency-Key"},
-		"a replay that names no original": {func(a *Answer) {
+		"a replay that names no original": {func(a *Response) {
 			a.Header.Set("Idempotent-Replayed", "true")
 			a.Header.Del("Original-Request")
 		}, "Original-Request"},
-		"a replay under the original's id": {func(a *Answer) {
+		"a replay under the original's id": {func(a *Response) {
 			a.Header.Set("Idempotent-Replayed", "true")
 		}, "Request-Id"},
-		"an answer that is not JSON": {func(a *Answer) { a.Body = []byte("<html>") }, ""},
-		"an answer on a single line": {func(a *Answer) { a.Body = compact(a.Body) }, ""},
-		"an answer without a last line break": {func(a *Answer) {
+		"an answer that is not JSON": {func(a *Response) { a.Body = []byte("<html>") }, ""},
+		"an answer on a single line": {func(a *Response) { a.Body = compact(a.Body) }, ""},
+		"an answer without a last line break": {func(a *Response) {
 			a.Body = bytes.TrimSuffix(a.Body, []byte("\n"))
 		}, ""},
-		"an answer that is a list": {func(a *Answer) { a.Body = []byte("[]") }, ""},
-		"a failure without an error": {func(a *Answer) {
+		"an answer that is a list": {func(a *Response) { a.Body = []byte("[]") }, ""},
+		"a failure without an error": {func(a *Response) {
 			a.Status = http.StatusInternalServerError
 		}, "/error"},
-		"a success with an error": {func(a *Answer) {
+		"a success with an error": {func(a *Response) {
 			a.Body = bytes.Replace(a.Body, []byte("{"), []byte(`{"error":null,`), 1)
 		}, "/error"},
-		"a card number": {func(a *Answer) { a.Body = insert(a.Body, visaNumber()) }, ""},
-		"a card number in groups": {func(a *Answer) {
+		"a card number": {func(a *Response) { a.Body = insert(a.Body, visaNumber()) }, ""},
+		"a card number in groups": {func(a *Response) {
 			a.Body = insert(a.Body, "3782 822463 10005")
 		}, ""},
-		"a secret key": {func(a *Answer) {
+		"a secret key": {func(a *Response) {
 			a.Body = insert(a.Body, "sk_test_51MzS0aBcDeFgHiJkLmNo")
 		}, ""},
-		"a webhook's secret": {func(a *Answer) {
+		"a webhook's secret": {func(a *Response) {
 			a.Body = insert(a.Body, "whsec_51MzS0aBcDeFgHiJkLmNo")
 		}, ""},
-		"a header that is not what it should be": {func(a *Answer) {
+		"a header that is not what it should be": {func(a *Response) {
 			a.Header.Set("Stripe-Version", "latest")
 		}, "Stripe-Version"},
-		"a status of another API":         {func(a *Answer) { a.Status = http.StatusUnprocessableEntity }, ""},
-		"a path that should not be there": {func(a *Answer) { a.Path = "/v1/toboggans" }, ""},
+		"a status of another API":         {func(a *Response) { a.Status = http.StatusUnprocessableEntity }, ""},
+		"a path that should not be there": {func(a *Response) { a.Path = "/v1/toboggans" }, ""},
 	} {
 		t.Run("it finds "+name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +114,7 @@ func (r *recorder) Error(a ...any) { r.failures = append(r.failures, a[0].(strin
 func TestChecked(t *testing.T) {
 	t.Parallel()
 	// get asks a server that always gives the same answer, through Checked.
-	get := func(t *testing.T, a Answer, key string) (*recorder, []byte, error) {
+	get := func(t *testing.T, a Response, key string) (*recorder, []byte, error) {
 		t.Helper()
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			for name, values := range a.Header {
@@ -195,7 +195,7 @@ func TestChecked(t *testing.T) {
 	t.Run("pages are not the API's", func(t *testing.T) {
 		t.Parallel()
 		r, _, _ := get(t,
-			Answer{Method: http.MethodGet, Path: "/pay/cs_1", Status: http.StatusOK, Body: []byte("<html>")}, "")
+			Response{Method: http.MethodGet, Path: "/pay/cs_1", Status: http.StatusOK, Body: []byte("<html>")}, "")
 		if len(r.failures) > 0 {
 			t.Error(r.failures)
 		}

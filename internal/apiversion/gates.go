@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // Gate is one change that Stripe made with a version. Requests and answers of
@@ -14,13 +15,13 @@ type Gate struct {
 
 	// Request makes an old request a new one, by the name of its operation.
 	Request map[string]func(form.Values) form.Values
-	// Answer makes a new object an old one, by the type of the object.
-	Answer map[string]func(object map[string]any)
+	// Response makes a new object an old one, by the type of the object.
+	Response map[string]func(object wire.Object)
 	// Lists are what objects of a type showed without being asked, and show now only
 	// if they are expanded or not at all.
 	Lists map[string][]string
 	// Shown are the paths that objects of a type expanded without being asked, before
-	// Answer changes them.
+	// Response changes them.
 	Shown map[string][]string
 }
 
@@ -31,15 +32,15 @@ var gates = []Gate{
 		Day: "2026-03-25",
 		Change: "A checkout session's `ui_mode` is hosted_page, embedded_page or elements instead of hosted, " +
 			"embedded or custom.",
-		Request: map[string]func(form.Values) form.Values{"checkout_session.create": newUIMode},
-		Answer:  map[string]func(map[string]any){"checkout.session": oldUIMode},
+		Request:  map[string]func(form.Values) form.Values{"checkout_session.create": newUIMode},
+		Response: map[string]func(wire.Object){"checkout.session": oldUIMode},
 	},
 	{
-		Day:     "2025-09-30",
-		Change:  "A promotion code has a `promotion`, which names a coupon; before, it contained its `coupon`.",
-		Request: map[string]func(form.Values) form.Values{"promotion_code.create": newPromotion},
-		Answer:  map[string]func(map[string]any){"promotion_code": oldPromotion},
-		Shown:   map[string][]string{"promotion_code": {"promotion.coupon"}},
+		Day:      "2025-09-30",
+		Change:   "A promotion code has a `promotion`, which names a coupon; before, it contained its `coupon`.",
+		Request:  map[string]func(form.Values) form.Values{"promotion_code.create": newPromotion},
+		Response: map[string]func(wire.Object){"promotion_code": oldPromotion},
+		Shown:    map[string][]string{"promotion_code": {"promotion.coupon"}},
 	},
 	{
 		Day: "2024-04-10",
@@ -70,10 +71,10 @@ var gates = []Gate{
 			"made.",
 	},
 	{
-		Day:    "2020-08-27",
-		Change: "A customer shows `sources` only if they are expanded, and `subscriptions` and `tax_ids` likewise.",
-		Lists:  map[string][]string{"customer": {"sources"}},
-		Answer: map[string]func(map[string]any){"customer": listNothing},
+		Day:      "2020-08-27",
+		Change:   "A customer shows `sources` only if they are expanded, and `subscriptions` and `tax_ids` likewise.",
+		Lists:    map[string][]string{"customer": {"sources"}},
+		Response: map[string]func(wire.Object){"customer": listNothing},
 	},
 }
 
@@ -93,12 +94,12 @@ func (v Version) Request(operation string, sent form.Values) form.Values {
 	return sent
 }
 
-// Answer changes one object into what it was in this version. Objects within it are
+// Response changes one object into what it was in this version. Objects within it are
 // changed one by one, like it.
-func (v Version) Answer(object map[string]any) {
+func (v Version) Response(object wire.Object) {
 	kind, _ := object["object"].(string)
 	for _, gate := range gates {
-		if change := gate.Answer[kind]; change != nil && v.Before(gate.Day) {
+		if change := gate.Response[kind]; change != nil && v.Before(gate.Day) {
 			change(object)
 		}
 	}
@@ -126,7 +127,7 @@ func (v Version) Shown(kind string) (paths []string) {
 
 // ChangesAnswers says whether there are objects that this version shows differently.
 func (v Version) ChangesAnswers() bool {
-	return slices.ContainsFunc(gates, func(g Gate) bool { return v.Before(g.Day) && len(g.Answer)+len(g.Lists) > 0 })
+	return slices.ContainsFunc(gates, func(g Gate) bool { return v.Before(g.Day) && len(g.Response)+len(g.Lists) > 0 })
 }
 
 // SessionsMakeIntents says whether a checkout session has its payment intent from
@@ -144,7 +145,7 @@ func newUIMode(sent form.Values) form.Values {
 	return sent
 }
 
-func oldUIMode(session map[string]any) {
+func oldUIMode(session wire.Object) {
 	for old, now := range uiModes {
 		if session["ui_mode"] == now {
 			session["ui_mode"] = old
@@ -161,8 +162,8 @@ func newPromotion(sent form.Values) form.Values {
 	return sent.Without("coupon").With("coupon", "promotion", "type").With(coupon, "promotion", "coupon")
 }
 
-func oldPromotion(code map[string]any) {
-	if promotion, is := code["promotion"].(map[string]any); is {
+func oldPromotion(code wire.Object) {
+	if promotion, is := code["promotion"].(wire.Object); is {
 		code["coupon"] = promotion["coupon"]
 		delete(code, "promotion")
 	}
@@ -194,13 +195,13 @@ func cardsOnly(sent form.Values) form.Values {
 }
 
 // listNothing adds the lists of products that are not here.
-func listNothing(customer map[string]any) {
+func listNothing(customer wire.Object) {
 	if customer["deleted"] == true {
 		return
 	}
 	id, _ := customer["id"].(string)
 	for _, name := range []string{"subscriptions", "tax_ids"} {
-		customer[name] = map[string]any{
+		customer[name] = wire.Object{
 			"object":   "list",
 			"data":     []any{},
 			"has_more": false,

@@ -1,4 +1,4 @@
-// Package audit keeps who did what, for years, in a form that shows tampering.
+// Package audit records who did what, for years, in a form that reveals tampering.
 //
 // Every mutating request leaves one row, in the transaction that finishes it. A
 // worker seals the rows behind the commits into a chain of blocks. A row's

@@ -186,7 +186,8 @@ func checkCoupon(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 	case in.ID == "":
 		return nil
 	}
-	return checkOwnID(ctx, db, resource.ViewerOf(caller), "coupon", couponIDTaken, in.ID, "Coupon already exists.")
+	return checkOwnID(ctx, db, resource.PrincipalOfCheck(caller), "coupon", couponIDTaken, in.ID,
+		"Coupon already exists.")
 }
 
 // checkReduction verifies that the coupon takes off a percentage or an amount of money.
@@ -261,7 +262,7 @@ const couponUpdated = "coupon_updated"
 // UpdateCoupon changes the name and the metadata. What a coupon takes off never changes.
 var UpdateCoupon = phase.Define("coupon.update", 1, phase.Atomic(couponUpdated, changeCoupon)).
 	Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateCouponParams) error {
-		_, err := Coupons.Find(ctx, db, resource.ViewerOf(caller), in.ID)
+		_, err := Coupons.Find(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 		return err
 	})
 
@@ -298,7 +299,7 @@ const couponDeleted = "coupon_deleted"
 // stay as they are.
 var DeleteCoupon = phase.Define("coupon.delete", 1, phase.Atomic(couponDeleted, removeCoupon)).
 	Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteCouponParams) error {
-		_, err := Coupons.Find(ctx, db, resource.ViewerOf(caller), in.ID)
+		_, err := Coupons.Find(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 		return err
 	})
 

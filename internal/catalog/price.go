@@ -188,7 +188,11 @@ func ListPrices(ctx context.Context, db phase.Reader, v resource.Principal, in L
 	})
 }
 
+const olderPrice = `
+	SELECT id FROM prices WHERE account_id = @account_id AND id < @before ORDER BY id DESC OFFSET @over LIMIT 1`
+
 var searchablePrices = resource.Searchable{Plural: "prices", Rows: selectPrices, Metadata: "metadata",
+	Index: &resource.TextIndex{Fields: []string{"currency", "lookup_key", "product"}, Older: olderPrice},
 	Fields: map[string]resource.SearchField{
 		"active":     {Kind: resource.SearchBool, SQL: "active"},
 		"currency":   {Kind: resource.SearchToken, SQL: "currency"},

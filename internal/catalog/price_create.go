@@ -107,18 +107,18 @@ func checkPrice(ctx context.Context, db phase.Reader, caller phase.Check, in *Cr
 		return apierror.Invalid("", "You may only specify one of these parameters: product, product_data.").
 			WithCode("parameters_exclusive")
 	case in.Product != "":
-		err := resource.AsParam(productExists(ctx, db, resource.ViewerOf(caller), in.Product), "product")
+		err := resource.AsParam(productExists(ctx, db, resource.PrincipalOfCheck(caller), in.Product), "product")
 		if err != nil {
 			return err
 		}
 	case in.ProductData == nil:
 		return apierror.Missing("product")
 	default:
-		if err := in.ProductData.check(ctx, db, resource.ViewerOf(caller)); err != nil {
+		if err := in.ProductData.check(ctx, db, resource.PrincipalOfCheck(caller)); err != nil {
 			return err
 		}
 	}
-	return checkLookupKey(ctx, db, resource.ViewerOf(caller), in.LookupKey, "", in.TransferLookupKey)
+	return checkLookupKey(ctx, db, resource.PrincipalOfCheck(caller), in.LookupKey, "", in.TransferLookupKey)
 }
 
 func (d *ProductData) check(ctx context.Context, db phase.Reader, v resource.Principal) error {
@@ -195,7 +195,7 @@ func createPrice(ctx context.Context, tx *phase.Tx, in CreatePriceParams, _ *str
 		product.Create(tx)
 	}
 	price.Create(tx)
-	return replyWithPrice(ctx, tx, in.Expand, price, product.Render())
+	return replyWithPrice(ctx, tx, in.Expand, price, product)
 }
 
 // product is the price's product, which is not deleted meanwhile, or a new one.
@@ -268,11 +268,7 @@ func (p *Price) Create(tx *phase.Tx) {
 }
 
 func replyWithPrice(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, price *Price, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, price *Price, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, price.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(price.ID, body), nil
+	return resource.Reply(ctx, tx, paths, price.ID, price.Render(), fresh...)
 }

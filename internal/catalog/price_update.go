@@ -28,14 +28,14 @@ const priceUpdated = "price_updated"
 var UpdatePrice = phase.Define("price.update", 1,
 	phase.Atomic(priceUpdated, changePrice),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePriceParams) error {
-	price, err := readPrice(ctx, db, resource.ViewerOf(caller), in.ID)
+	price, err := readPrice(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 	if err != nil {
 		return err
 	}
 	if in.TaxBehavior != "" && in.TaxBehavior != price.TaxBehavior && price.TaxBehavior != "unspecified" {
 		return apierror.Invalid("tax_behavior", "The tax behavior of a price cannot be changed once it is specified.")
 	}
-	return checkLookupKey(ctx, db, resource.ViewerOf(caller), resource.Deref(in.LookupKey), price.ID,
+	return checkLookupKey(ctx, db, resource.PrincipalOfCheck(caller), resource.Deref(in.LookupKey), price.ID,
 		in.TransferLookupKey)
 })
 

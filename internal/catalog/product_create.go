@@ -66,7 +66,7 @@ var CreateProduct = phase.Define("product.create", 1,
 	if err := in.Check(); err != nil || in.ID == "" {
 		return err
 	}
-	return checkProductID(ctx, db, resource.ViewerOf(caller), in.ID)
+	return checkProductID(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 // checkProductID refuses an id that cannot be one, or is one already.
@@ -129,7 +129,7 @@ func createProduct(ctx context.Context, tx *phase.Tx, in CreateProductParams, _ 
 	product.DefaultPriceID = &price.ID
 	product.Create(tx)
 	price.Create(tx)
-	return replyWithProduct(ctx, tx, in.Expand, product, price.Render())
+	return replyWithProduct(ctx, tx, in.Expand, product, price)
 }
 
 // NewProduct is an active product of the account of tx, not yet inserted.
@@ -155,13 +155,9 @@ func (p *Product) Create(tx *phase.Tx) {
 }
 
 func replyWithProduct(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, product *Product, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, product *Product, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, product.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(product.ID, body), nil
+	return resource.Reply(ctx, tx, paths, product.ID, product.Render(), fresh...)
 }
 
 // Apply changes the product as the caller asked.

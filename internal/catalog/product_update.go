@@ -30,10 +30,10 @@ var UpdateProduct = phase.Define("product.update", 1,
 	if err := in.Check(); err != nil {
 		return err
 	}
-	if err := productExists(ctx, db, resource.ViewerOf(caller), in.ID); err != nil || in.DefaultPrice == "" {
+	if err := productExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID); err != nil || in.DefaultPrice == "" {
 		return err
 	}
-	price, err := resource.Get[Price](ctx, db, priceByID, resource.ViewerOf(caller), in.DefaultPrice)
+	price, err := resource.Get[Price](ctx, db, priceByID, resource.PrincipalOfCheck(caller), in.DefaultPrice)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ var UpdateProduct = phase.Define("product.update", 1,
 		return apierror.NoSuch("price", "default_price", in.DefaultPrice)
 	}
 	if price.ProductID != in.ID {
-		return apierror.Invalid("default_price", "The price %s is of the product %s, not of %s.", price.ID,
+		return apierror.Invalid("default_price", "The price %s belongs to the product %s, not to %s.", price.ID,
 			form.Quote(price.ProductID), form.Quote(in.ID))
 	}
 	return nil
@@ -84,7 +84,7 @@ const productDeleted = "product_deleted"
 var DeleteProduct = phase.Define("product.delete", 1,
 	phase.Atomic(productDeleted, removeProduct),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteProductParams) error {
-	return productExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return productExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 const firstPriceOf = selectPrices + ` AND product_id = @id ORDER BY id LIMIT 1`

@@ -208,7 +208,7 @@ var codeShape = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 func checkPromotionCode(
 	ctx context.Context, db phase.Reader, caller phase.Check, in *CreatePromotionCodeParams,
 ) error {
-	v := resource.ViewerOf(caller)
+	v := resource.PrincipalOfCheck(caller)
 	switch {
 	case in.Promotion == nil:
 		return apierror.Missing("promotion")
@@ -355,7 +355,7 @@ const promotionCodeUpdated = "promotion_code_updated"
 var UpdatePromotionCode = phase.Define("promotion_code.update", 1,
 	phase.Atomic(promotionCodeUpdated, changePromotionCode),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePromotionCodeParams) error {
-	v := resource.ViewerOf(caller)
+	v := resource.PrincipalOfCheck(caller)
 	code, err := PromotionCodes.Find(ctx, db, v, in.ID)
 	if err != nil {
 		return err

@@ -240,7 +240,7 @@ const shippingRateUpdated = "shipping_rate_updated"
 var UpdateShippingRate = phase.Define("shipping_rate.update", 1,
 	phase.Atomic(shippingRateUpdated, changeShippingRate),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateShippingRateParams) error {
-	rate, err := ShippingRates.Find(ctx, db, resource.ViewerOf(caller), in.ID)
+	rate, err := ShippingRates.Find(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 	if err != nil {
 		return err
 	}

@@ -109,10 +109,10 @@ func (c *Challenge) redirectStatus() string {
 }
 
 // Decide records the cardholder's decision and carries it out. baseURL is the address of
-// the installation's pages, news says whether it receives the acquirer's notifications,
+// the installation's pages, notified says whether it receives the acquirer's notifications,
 // and requestID names the decision.
 func (c *Challenge) Decide(
-	ctx context.Context, e *phase.Engine, name, requestID, baseURL string, news, passed bool,
+	ctx context.Context, e *phase.Engine, name, requestID, baseURL string, notified, passed bool,
 ) (phase.Response, error) {
 	call := phase.Request{
 		Caller: phase.Caller{
@@ -120,7 +120,7 @@ func (c *Challenge) Decide(
 			Caller: apirequest.Context{
 				APIVersion: c.DefaultVersion.OrCurrent(),
 				BaseURL:    baseURL,
-				News:       news,
+				Notified:   notified,
 				Merchant:   c.Merchant,
 			}.By("cardholder", ""),
 		},

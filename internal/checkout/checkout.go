@@ -22,7 +22,7 @@ import (
 type Config struct {
 	DB   phase.Reader // where a session's account is looked up
 	API  http.Handler // answers /v1
-	Rest http.Handler // answers everything that is no page of ours
+	Rest http.Handler // answers everything but our pages
 	Site *web.Site
 	Demo bool // offer test cards that misbehave, and say how to kill the process
 	// Supervisor kills processes of the demo while they pay; nil: the page offers no such thing.
@@ -50,6 +50,7 @@ func New(c Config) *Server {
 	page("GET "+at, web.Policy{}, s.show)
 	page("POST "+at, web.Policy{}, s.pay)
 	page("POST "+at+"/code", web.Policy{}, s.code)
+	page("POST "+at+"/quantity", web.Policy{}, s.quantity)
 	page("GET "+at+"/state", web.Policy{}, s.sendState)
 	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
 	page("GET "+at+"/done", web.Policy{}, s.done)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
-	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
 // TakesCodes says that the page has a field for a promotion code.
@@ -23,26 +22,16 @@ func (s *paymentPage) Code() string {
 // code applies the promotion code that is typed, or removes the present one. The form is answered with the page,
 // from which the page's module takes the new totals.
 func (s *Server) code(w http.ResponseWriter, r *http.Request) {
-	if s.across.Check(r) != nil {
-		http.Error(w, langOf(r).Say("unverified_form"), http.StatusForbidden)
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
-	if err := r.ParseForm(); err != nil {
-		http.Error(w, langOf(r).Say("unreadable_form"), http.StatusBadRequest)
-		return
-	}
-	found, err := s.find(r)
-	if err != nil {
-		s.fail(w, r, err)
+	found := s.posted(w, r)
+	if found == nil {
 		return
 	}
 	code := strings.TrimSpace(r.PostFormValue("code"))
-	if testcard.IsNumber(code) { // a number that slipped into the field goes nowhere
+	if holdsNumber(code) { // a number that slipped into the field goes nowhere
 		s.refuseCode(w, r, found, "", http.StatusUnprocessableEntity, "invalid_code")
 		return
 	}
-	a, err := s.ask(r, found, api.Inside{
+	a, err := s.ask(r, found, api.InternalRequest{
 		Method: http.MethodPost,
 		Path:   "/v1/payment_pages/" + found.ID,
 		Form:   url.Values{"promotion_code": {code}},
@@ -63,8 +52,7 @@ func (s *Server) refuseCode(
 	w http.ResponseWriter, r *http.Request, found *paymentPage, code string, status int, fault string,
 ) {
 	found.WrongCode, found.CodeFault = code, found.lang.Say(fault)
-	s.allowFrame(w, found)
-	s.form(w, r, status, found, formPage{Kept: Kept{Email: found.CustomerEmail, Country: homeOf(r, found)}})
+	s.formAgain(w, r, status, found)
 }
 
 // codeFault is the key of the text that a customer reads about a code that is refused.
@@ -72,6 +60,8 @@ func codeFault(code string) string {
 	switch code {
 	case "resource_missing":
 		return "invalid_code"
+	case "rate_limit":
+		return "too_many_codes"
 	case "coupon_expired":
 		return "expired_code"
 	case "promotion_code_customer_not_first_time":

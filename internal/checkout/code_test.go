@@ -68,9 +68,25 @@ func TestPromotionCode(t *testing.T) {
 	if stranger.status != http.StatusForbidden {
 		t.Errorf("another site's form is answered with %d, want 403", stranger.status)
 	}
-	number := s.do(t, http.MethodPost, path+"/code", url.Values{"code": {card(t, "visa")}})
-	if number.status != http.StatusUnprocessableEntity || strings.Contains(number.body, card(t, "visa")+`" aria`) {
-		t.Errorf("a card's number in the field is answered with %d, and is on the page again", number.status)
+	for _, text := range []string{card(t, "visa"), "SAVE10 " + card(t, "visa")} {
+		number := s.do(t, http.MethodPost, path+"/code", url.Values{"code": {text}})
+		if number.status != http.StatusUnprocessableEntity || strings.Contains(number.body, `value="`+text) {
+			t.Errorf("a card's number in the field is answered with %d, or is on the page again", number.status)
+		}
+	}
+	guessed := s.session(t, fields)
+	for n := 1; ; n++ {
+		shown := s.do(t, http.MethodPost, guessed+"/code", url.Values{"code": {"GUESS"}})
+		if shown.status == http.StatusTooManyRequests {
+			if !strings.Contains(shown.body, "Too many attempts. Try again in a minute.") ||
+				!strings.Contains(shown.body, `value="GUESS"`) {
+				t.Error("the page does not say that too many codes were tried")
+			}
+			break
+		}
+		if n > 15 {
+			t.Fatal("codes can be tried without limit")
+		}
 	}
 	if shown := s.do(t, http.MethodGet, path, nil); !strings.Contains(shown.body, "Pay $15.00") {
 		t.Error("a code that was refused changes the total")

@@ -27,10 +27,13 @@ type Kept struct {
 // Faults are what is wrong with fields, by their names.
 type Faults map[string]string
 
+// holdsNumber finds a card number in a field that is for something else.
+func holdsNumber(text string) bool { return testcard.IsNumber(text) || testcard.Mentions(text) }
+
 func read(r *http.Request) submission {
 	field := func(name string) string {
 		text := strings.TrimSpace(r.PostFormValue(name))
-		if name != "cardNumber" && (testcard.IsNumber(text) || testcard.Mentions(text)) {
+		if name != "cardNumber" && holdsNumber(text) {
 			return "" // a number that slipped into another field is not drawn again either
 		}
 		return text

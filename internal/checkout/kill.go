@@ -40,7 +40,7 @@ func (s *Server) kill(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
 	victim := crashOf(r.PostFormValue("crash"))
 	if victim == nil {
-		http.Error(w, "There is no such process.", http.StatusBadRequest)
+		http.Error(w, "Process not found.", http.StatusBadRequest)
 		return
 	}
 	process := victim.process
@@ -50,7 +50,7 @@ func (s *Server) kill(w http.ResponseWriter, r *http.Request) {
 	err := s.Supervisor.Kill(r.Context(), process)
 	switch {
 	case errors.Is(err, supervisor.ErrNotFound):
-		http.Error(w, "The demo has no such process.", http.StatusNotFound)
+		http.Error(w, "Process not found in this demo.", http.StatusNotFound)
 	case err != nil:
 		s.Log.Error("kill", "process", process, "error", err)
 		http.Error(w, "not available", http.StatusServiceUnavailable)

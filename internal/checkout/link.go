@@ -74,7 +74,7 @@ func (s *Server) openLink(w http.ResponseWriter, r *http.Request, id string, lin
 			return found.Path(), nil
 		}
 	}
-	a, err := api.Inside{
+	a, err := api.InternalRequest{
 		Credential: &apikey.Credential{
 			KeyID:     actor,
 			AccountID: link.AccountID,
@@ -85,7 +85,7 @@ func (s *Server) openLink(w http.ResponseWriter, r *http.Request, id string, lin
 		Method: http.MethodPost,
 		Path:   "/v1/payment_links/" + id + "/open",
 		Key:    "visit-" + rand.Text(),
-	}.Ask(s.API, r)
+	}.Do(s.API, r)
 	if err != nil {
 		return "", err
 	}

@@ -159,6 +159,12 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found 
 	s.render(w, r, status, "checkout/form", web.Page{Title: found.Verb(), Data: p})
 }
 
+// formAgain shows the form after a change to the order that was rejected.
+func (s *Server) formAgain(w http.ResponseWriter, r *http.Request, status int, found *paymentPage) {
+	s.allowFrame(w, found)
+	s.form(w, r, status, found, formPage{Kept: Kept{Email: found.CustomerEmail, Country: homeOf(r, found)}})
+}
+
 // wait is the page while an attempt is under way.
 func (s *Server) wait(w http.ResponseWriter, r *http.Request, found *paymentPage) {
 	s.render(w, r, http.StatusOK, "checkout/wait",

@@ -15,8 +15,8 @@ import (
 // bodyBytes is more than any form of this page has.
 const bodyBytes = 32 << 10
 
-// patience is how long one try of Pay waits for another one under the same key.
-const patience = "wait=10"
+// preferWait is how long one try of Pay waits for another one under the same key.
+const preferWait = "wait=10"
 
 // outcome is the result of a press of Pay, or the state of the session, as the page's
 // JavaScript gets it.
@@ -48,18 +48,8 @@ func outcomeOf(s *paymentPage) outcome {
 // pay is a press of the button: by a form, which is answered with a page, or by
 // the page's module, which is answered with JSON.
 func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
-	if s.across.Check(r) != nil {
-		http.Error(w, langOf(r).Say("unverified_form"), http.StatusForbidden)
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
-	if err := r.ParseForm(); err != nil {
-		http.Error(w, langOf(r).Say("unreadable_form"), http.StatusBadRequest)
-		return
-	}
-	found, err := s.find(r)
-	if err != nil {
-		s.fail(w, r, err)
+	found := s.posted(w, r)
+	if found == nil {
 		return
 	}
 	entered := read(r)
@@ -86,6 +76,25 @@ func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// posted reads a form of the page, and finds its session. It returns nil after it has answered the request.
+func (s *Server) posted(w http.ResponseWriter, r *http.Request) *paymentPage {
+	if s.across.Check(r) != nil {
+		http.Error(w, langOf(r).Say("unverified_form"), http.StatusForbidden)
+		return nil
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, langOf(r).Say("unreadable_form"), http.StatusBadRequest)
+		return nil
+	}
+	found, err := s.find(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return nil
+	}
+	return found
+}
+
 // attempt tries to pay once. Whether this is the first try under its key, or one
 // more after a lost answer, or one of two at once, is the API's to tell apart.
 func (s *Server) attempt(r *http.Request, found *paymentPage, entered submission) (outcome, *paymentPage) {
@@ -108,7 +117,7 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered submission
 	if err != nil || number < 0 || number > found.Attempts {
 		number = found.Attempts
 	}
-	a, err := s.ask(r, found, api.Inside{
+	a, err := s.ask(r, found, api.InternalRequest{
 		Method: http.MethodPost,
 		Path:   "/v1/payment_pages/" + found.ID + "/confirm",
 		Key:    found.key(number),
@@ -131,7 +140,7 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered submission
 
 // outcome combines a response of the API with the state of the session after it: the
 // response may be a replay from before the customer saw the bank's page.
-func (s *Server) outcome(now *paymentPage, a *api.Answer) outcome {
+func (s *Server) outcome(now *paymentPage, a *api.InternalResponse) outcome {
 	t, refusal := outcomeOf(now), a.Refusal()
 	switch {
 	case t.State == complete || refusal == nil:
@@ -173,7 +182,7 @@ func (s *Server) back(r *http.Request, found *paymentPage) string {
 
 // extras are headers for the API: a demo can ask the acquirer for a fault.
 func (s *Server) extras(r *http.Request) http.Header {
-	h := http.Header{"Prefer": {patience}}
+	h := http.Header{"Prefer": {preferWait}}
 	if wish := r.PostFormValue("bank_fault"); s.Demo && injectable.offer(wish) {
 		h.Set("Acquirer-Fault", wish)
 	}

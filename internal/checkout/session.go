@@ -59,14 +59,18 @@ type paymentPage struct {
 	URL                   string
 	Locale                string
 
-	// What was typed into the field for a promotion code, and what is wrong with it.
+	// The text in the field for a promotion code, and the reason why it was rejected.
 	WrongCode, CodeFault string
+	wrong                wrongQuantity
 
 	visit *session.Visit
 	lang  *locale.Language
 }
 
 type item struct {
+	ID                 string
+	AdjustableQuantity *struct{ Minimum, Maximum int64 } `json:"adjustable_quantity"`
+
 	AmountSubtotal int64 `json:"amount_subtotal"` // without the discount, which the page shows on a separate line
 	Currency       string
 	Description    string
@@ -215,10 +219,10 @@ func (s *paymentPage) Back() string {
 const shownItems = 4
 
 // Shown are the lines that are always visible.
-func (s *paymentPage) Shown() []item { return s.LineItems[:min(len(s.LineItems), shownItems)] }
+func (s *paymentPage) Shown() []line { return s.lines()[:min(len(s.LineItems), shownItems)] }
 
 // Folded are the lines that the customer can unfold.
-func (s *paymentPage) Folded() []item { return s.LineItems[min(len(s.LineItems), shownItems):] }
+func (s *paymentPage) Folded() []line { return s.lines()[min(len(s.LineItems), shownItems):] }
 
 // Path is the page's own address.
 func (s *paymentPage) Path() string { return session.CheckoutPath + s.ID }
@@ -232,7 +236,7 @@ func (s *paymentPage) key(attempt int) string { return fmt.Sprintf("checkout-%s-
 func (s *paymentPage) Key() string { return s.key(s.Attempts) }
 
 // errNoSession says that an address belongs to no session.
-var errNoSession = errors.New("there is no such checkout session")
+var errNoSession = errors.New("checkout session not found")
 
 // actor is who the audit trail names for what a customer does on the page.
 const actor = "checkout"
@@ -256,7 +260,10 @@ func (s *Server) find(r *http.Request) (*paymentPage, error) {
 
 // read asks the API for the present state of a session.
 func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error) {
-	a, err := s.ask(r, known, api.Inside{Method: http.MethodGet, Path: "/v1/payment_pages/" + url.PathEscape(known.ID)})
+	a, err := s.ask(r, known, api.InternalRequest{
+		Method: http.MethodGet,
+		Path:   "/v1/payment_pages/" + url.PathEscape(known.ID),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +279,7 @@ func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error)
 }
 
 // ask sends a request to the API with a customer's rights: those of a publishable key.
-func (s *Server) ask(r *http.Request, of *paymentPage, in api.Inside) (*api.Answer, error) {
+func (s *Server) ask(r *http.Request, of *paymentPage, in api.InternalRequest) (*api.InternalResponse, error) {
 	in.Credential = &apikey.Credential{
 		KeyID:     actor,
 		AccountID: of.visit.AccountID,
@@ -280,5 +287,5 @@ func (s *Server) ask(r *http.Request, of *paymentPage, in api.Inside) (*api.Answ
 		Kind:      apikey.Publishable,
 		Merchant:  of.visit.Merchant,
 	}
-	return in.Ask(s.API, r)
+	return in.Do(s.API, r)
 }

@@ -184,7 +184,7 @@ func boundary(wish string) (at int, names []string, err error) {
 	for name := range strings.SplitSeq(wish, Then) {
 		if !slices.ContainsFunc(sides, func(side string) bool { return strings.HasPrefix(name, side) }) {
 			return 0, nil,
-				fmt.Errorf("%s: %q is neither the number of a boundary nor how the name of one begins", AtHeader, name)
+				fmt.Errorf("%s: %q is neither a boundary's number nor the start of its name", AtHeader, name)
 		}
 		names = append(names, name)
 	}

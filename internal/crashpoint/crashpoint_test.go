@@ -43,7 +43,7 @@ func TestWithoutTheVariableNothingIsThere(t *testing.T) {
 }
 
 // If it were obeyed, this test would not live to see the answer either.
-func TestAnotherProcessIsMeant(t *testing.T) {
+func TestCrashpointOfAnotherProcess(t *testing.T) {
 	t.Setenv(crashpoint.Enable, "1")
 	p := crashpoint.FromEnvironment()
 	server := httptest.NewUnstartedServer(p.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
@@ -188,8 +188,8 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// packet is what a driver sends for one statement, and a farewell, which is no
-// part of any request.
+// packet is what a driver sends for one statement, and a farewell, which belongs
+// to no request.
 func packet(t *testing.T) (out []byte) {
 	t.Helper()
 	for _, message := range []pgproto3.FrontendMessage{

@@ -82,7 +82,7 @@ func split(packet []byte) (messages [][]byte) {
 	return messages
 }
 
-// describe names a message for people, or returns "" for one that is no part of
+// describe names a message for people, or returns "" for one that does not belong to
 // a request: the farewell, and the pool's question whether a connection that has
 // been idle for a while still lives, which is asked or not depending on the time.
 func (c *databaseConn) describe(message []byte) string {

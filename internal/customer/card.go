@@ -217,7 +217,7 @@ func cardsOfCustomers(
 }
 
 // CardError returns the error for a declined card: 402, with the acquirer's code, decline code and message.
-func CardError(a acquirer.Answer) *apierror.Error {
+func CardError(a acquirer.Result) *apierror.Error {
 	e := &apierror.Error{
 		Status: http.StatusPaymentRequired, Type: apierror.TypeCard,
 		DeclineCode: a.DeclineCode, AdviceCode: a.AdviceCode, Param: a.Param, Message: a.Message,

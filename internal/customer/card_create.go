@@ -30,30 +30,32 @@ const (
 )
 
 // cardState is what the issuer said of a card that a customer is to keep.
-type cardState struct{ Answer acquirer.Answer }
+type cardState struct {
+	Result acquirer.Result `json:"Answer"` // as stored requests name it
+}
 
 // CreateCard keeps a card with a customer, after its issuer has said that it is
 // good. The first one becomes the default.
 //
 //	(nothing) ──▶ token_spent ──▶ card_verified ──▶ card_kept
-//	         claim       ask, no tx open      insert, answer
+//	         claim       call, no tx open     insert, answer
 //
 // A token is used up even if the issuer declines, as by a charge.
 var CreateCard = phase.Define("card.create", 2,
 	phase.Atomic(tokenSpent, func(
 		ctx context.Context, tx *phase.Tx, in CreateCardParams, _ *cardState,
 	) (phase.Outcome, error) {
-		return phase.Next, in.Found.Spend(ctx, tx)
+		return phase.Next, in.Found.Consume(ctx, tx)
 	}),
 	phase.Foreign(cardVerified, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateCardParams, s *cardState,
 	) (err error) {
-		s.Answer, err = askIssuer(ctx, call, in.Found.Card)
+		s.Result, err = callIssuer(ctx, call, in.Found.Card)
 		return err
 	}),
 	phase.Atomic(cardKept, keepCard),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateCardParams) (err error) {
-	if err := CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer); err != nil {
+	if err := CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.Customer); err != nil {
 		return err
 	}
 	if _, err := in.Metadata.New(); err != nil {
@@ -64,15 +66,15 @@ var CreateCard = phase.Define("card.create", 2,
 })
 
 func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, s *cardState) (phase.Outcome, error) {
-	if !s.Answer.Approved {
-		return phase.Refuse(in.Customer, CardError(s.Answer)), nil
+	if !s.Result.Approved {
+		return phase.Refuse(in.Customer, CardError(s.Result)), nil
 	}
 	customer, err := lockedCustomer(ctx, tx, in.Customer)
 	if err != nil {
 		return refuseLate(in.Customer, err)
 	}
 	hadOne := customer.DefaultSource
-	card := customer.takeCard(tx, in.Found, s.Answer)
+	card := customer.takeCard(tx, in.Found, s.Result)
 	card.Metadata, err = in.Metadata.Apply(nil)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -84,7 +86,7 @@ func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, s *cardSta
 	} else {
 		customer.DefaultSource = hadOne
 	}
-	return replyWithCard(ctx, tx, in.Expand, &card, customer.Render())
+	return replyWithCard(ctx, tx, in.Expand, &card, customer)
 }
 
 // refuseLate makes a refusal the request's outcome. The issuer has been asked by now, so
@@ -98,11 +100,7 @@ func refuseLate(customer string, err error) (phase.Outcome, error) {
 }
 
 func replyWithCard(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, card *CustomerCard, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, card *CustomerCard, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, card.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(card.ID, body), nil
+	return resource.Reply(ctx, tx, paths, card.ID, card.Render(), fresh...)
 }

@@ -26,7 +26,7 @@ const deleteCard = `
 var DeleteCard = phase.Define("card.delete", 1,
 	phase.Atomic(cardRemoved, removeCard),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteCardParams) error {
-	return CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer)
+	return CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.Customer)
 })
 
 func removeCard(ctx context.Context, tx *phase.Tx, in DeleteCardParams, _ *struct{}) (phase.Outcome, error) {

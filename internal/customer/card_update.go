@@ -36,7 +36,7 @@ var UpdateCard = phase.Define("card.update", 1,
 	if err := in.CardHolder.check("", ""); err != nil {
 		return err
 	}
-	return CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer)
+	return CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.Customer)
 })
 
 func changeCard(ctx context.Context, tx *phase.Tx, in UpdateCardParams, _ *struct{}) (phase.Outcome, error) {

@@ -120,7 +120,8 @@ const (
 func FindConfirmationToken(
 	ctx context.Context, db phase.Reader, caller phase.Check, name string,
 ) (*ConfirmationToken, error) {
-	token, err := resource.Get[ConfirmationToken](ctx, db, confirmationTokenByID, resource.ViewerOf(caller), name)
+	token, err := resource.Get[ConfirmationToken](ctx, db, confirmationTokenByID, resource.PrincipalOfCheck(caller),
+		name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -235,7 +236,7 @@ func (in *ConfirmationTokenParams) check(
 	err := in.Method.Find(ctx, db, caller)
 	if err == nil && in.Method.Found != nil && in.Method.Found.isCard() {
 		return apierror.Invalid("payment_method",
-			"%s is a card, and this installation makes confirmation tokens of PaymentMethods only.", method)
+			"%s is a card, and a confirmation token can be created only from a PaymentMethod.", method)
 	}
 	return err
 }
@@ -258,9 +259,5 @@ func (in ConfirmationTokenParams) create(ctx context.Context, tx *phase.Tx) (pha
 		ExpiresAt:        tx.Now().Add(confirmationTokenLife),
 	}
 	tx.Write(insertConfirmationTokens, postgres.RowsOf(token))
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, token.render(method))
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(token.ID, body), nil
+	return resource.Reply(ctx, tx, in.Expand, token.ID, token.render(method))
 }

@@ -62,7 +62,7 @@ const (
 // declines, there is no customer.
 //
 //	(nothing) ──▶ customer_created ──▶ payment_method_verified ──▶ customer_created_with_method
-//	      claim + insert + answer   ask, no tx open             insert, attach, answer
+//	      claim + insert + answer   call, no tx open            insert, attach, answer
 //	      without a card
 var CreateCustomer = phase.Define("customer.create", 1,
 	phase.Atomic(customerCreated, createCustomer),
@@ -73,7 +73,7 @@ var CreateCustomer = phase.Define("customer.create", 1,
 		if in.Found != nil {
 			card = in.Found.Card
 		}
-		s.Answer, err = askIssuer(ctx, call, card)
+		s.Result, err = callIssuer(ctx, call, card)
 		return err
 	}),
 	phase.Atomic(customerWithMethod, createCustomerWithMethod),
@@ -85,7 +85,8 @@ func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Check, in 
 		if err := onlyInTestMode(caller); err != nil {
 			return err
 		}
-		if _, err := findTestClock(ctx, db, testClockByID, resource.ViewerOf(caller), *in.TestClock); err != nil {
+		_, err := findTestClock(ctx, db, testClockByID, resource.PrincipalOfCheck(caller), *in.TestClock)
+		if err != nil {
 			return resource.AsParam(err, "test_clock")
 		}
 	}
@@ -117,7 +118,7 @@ func (in *CustomerParams) check(
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}
-	if err := in.checkDefaultMethod(ctx, db, resource.ViewerOf(caller), customer, brings); err != nil {
+	if err := in.checkDefaultMethod(ctx, db, resource.PrincipalOfCheck(caller), customer, brings); err != nil {
 		return err
 	}
 	if in.Source.Sent() {
@@ -152,11 +153,11 @@ func (in *CustomerParams) checkDefaultMethod(
 func createCustomer(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState) (phase.Outcome, error) {
 	switch {
 	case in.Method != nil:
-		return in.Method.begin(ctx, tx, s)
+		return in.Method.reserve(ctx, tx, s)
 	case in.Found != nil:
-		return phase.Next, in.Found.Spend(ctx, tx)
+		return phase.Next, in.Found.Consume(ctx, tx)
 	}
-	customer, cards, err := in.insert(ctx, tx, acquirer.Answer{})
+	customer, cards, err := in.insert(ctx, tx, acquirer.Result{})
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -167,7 +168,7 @@ func createCustomerWithMethod(
 	ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState,
 ) (phase.Outcome, error) {
 	if in.Found != nil {
-		return createCustomerWithCard(ctx, tx, in, s.Answer)
+		return createCustomerWithCard(ctx, tx, in, s.Result)
 	}
 	method, refused, err := s.verified(ctx, tx, "")
 	switch {
@@ -176,16 +177,16 @@ func createCustomerWithMethod(
 	case refused != nil:
 		return phase.Refuse(s.Method.ID, refused), nil
 	}
-	customer, cards, err := in.insert(ctx, tx, s.Answer)
+	customer, cards, err := in.insert(ctx, tx, s.Result)
 	if err != nil {
 		return refuseLate(s.Method.ID, err)
 	}
 	method.Attach(tx, customer.ID)
-	return replyWithCustomer(ctx, tx, in.Expand, customer, cards, method.Render())
+	return replyWithCustomer(ctx, tx, in.Expand, customer, cards, method)
 }
 
 func createCustomerWithCard(
-	ctx context.Context, tx *phase.Tx, in CreateCustomerParams, answer acquirer.Answer,
+	ctx context.Context, tx *phase.Tx, in CreateCustomerParams, answer acquirer.Result,
 ) (phase.Outcome, error) {
 	if !answer.Approved {
 		return phase.Refuse("", CardError(answer)), nil
@@ -199,7 +200,7 @@ func createCustomerWithCard(
 
 // insert makes the customer, and the card that comes with it, of which the issuer has answered.
 func (in CreateCustomerParams) insert(
-	ctx context.Context, tx *phase.Tx, answer acquirer.Answer,
+	ctx context.Context, tx *phase.Tx, answer acquirer.Result,
 ) (*Customer, []CustomerCard, error) {
 	if in.TestClock != nil {
 		if _, err := findTestClock(ctx, tx, lockTestClock, resource.PrincipalOf(tx.Caller), *in.TestClock); err != nil {
@@ -232,22 +233,19 @@ func (in CreateCustomerParams) insert(
 }
 
 func replyWithCustomer(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, customer *Customer, cards []CustomerCard, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, customer *Customer, cards []CustomerCard,
+	fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
-	for _, card := range cards {
-		known = append(known, card.Render())
+	for i := range cards {
+		fresh = append(fresh, &cards[i])
 	}
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, customer.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(customer.ID, body), nil
+	return resource.Reply(ctx, tx, paths, customer.ID, customer.Render(), fresh...)
 }
 
 // apply changes the customer as the caller asked, and returns the card it got, of which
 // the issuer has answered. It writes nothing.
 func (c *Customer) apply(
-	tx *phase.Tx, in CustomerParams, answer acquirer.Answer,
+	tx *phase.Tx, in CustomerParams, answer acquirer.Result,
 ) (cards []CustomerCard, err error) {
 	c.Name, c.Email = resource.Patch(in.Name, c.Name), resource.Patch(in.Email, c.Email)
 	c.Phone, c.Description = resource.Patch(in.Phone, c.Phone), resource.Patch(in.Description, c.Description)
@@ -290,7 +288,7 @@ func (c *Customer) apply(
 
 // takeCard makes a card the customer's, and its default, with what its issuer answered.
 // The caller inserts it.
-func (c *Customer) takeCard(tx *phase.Tx, source *PaymentSource, answer acquirer.Answer) CustomerCard {
+func (c *Customer) takeCard(tx *phase.Tx, source *PaymentSource, answer acquirer.Result) CustomerCard {
 	c.DefaultSource = &source.CardID
 	card := CustomerCard{
 		AccountID: tx.AccountID, ID: source.CardID, Livemode: tx.Livemode, RequestID: tx.RequestID, CustomerID: c.ID,

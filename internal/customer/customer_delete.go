@@ -23,7 +23,7 @@ const customerDeleted = "customer_deleted"
 var DeleteCustomer = phase.Define("customer.delete", 1,
 	phase.Atomic(customerDeleted, removeCustomer),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteCustomerParams) error {
-	return CustomerExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 func removeCustomer(ctx context.Context, tx *phase.Tx, in DeleteCustomerParams, _ *struct{}) (phase.Outcome, error) {

@@ -28,19 +28,19 @@ const (
 // its issuer declines, nothing changes.
 //
 //	(nothing) ──▶ customer_updated ──▶ card_verified ──▶ customer_updated_with_card
-//	      claim + change + answer   ask, no tx open   change, insert, answer
+//	      claim + change + answer   call, no tx open  change, insert, answer
 //	      without a card
 var UpdateCustomer = phase.Define("customer.update", 2,
 	phase.Atomic(customerUpdated, updateCustomer),
 	phase.Foreign(cardVerified, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in UpdateCustomerParams, s *cardState,
 	) (err error) {
-		s.Answer, err = askIssuer(ctx, call, in.Found.Card)
+		s.Result, err = callIssuer(ctx, call, in.Found.Card)
 		return err
 	}),
 	phase.Atomic(customerUpdatedWithCard, updateCustomerWithCard),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateCustomerParams) error {
-	if err := CustomerExists(ctx, db, resource.ViewerOf(caller), in.ID); err != nil {
+	if err := CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID); err != nil {
 		return err
 	}
 	return in.check(ctx, db, caller, in.ID, nil)
@@ -49,12 +49,12 @@ var UpdateCustomer = phase.Define("customer.update", 2,
 // updateCustomer changes the customer, or with a card says what is wrong with the rest
 // before the issuer is asked.
 func updateCustomer(ctx context.Context, tx *phase.Tx, in UpdateCustomerParams, _ *cardState) (phase.Outcome, error) {
-	change, err := in.change(ctx, tx, acquirer.Answer{})
+	change, err := in.change(ctx, tx, acquirer.Result{})
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
 	case in.Found != nil:
-		return phase.Next, in.Found.Spend(ctx, tx)
+		return phase.Next, in.Found.Consume(ctx, tx)
 	}
 	return change.write(ctx, tx, in.Expand)
 }
@@ -62,10 +62,10 @@ func updateCustomer(ctx context.Context, tx *phase.Tx, in UpdateCustomerParams, 
 func updateCustomerWithCard(
 	ctx context.Context, tx *phase.Tx, in UpdateCustomerParams, s *cardState,
 ) (phase.Outcome, error) {
-	if !s.Answer.Approved {
-		return phase.Refuse(in.ID, CardError(s.Answer)), nil
+	if !s.Result.Approved {
+		return phase.Refuse(in.ID, CardError(s.Result)), nil
 	}
-	change, err := in.change(ctx, tx, s.Answer)
+	change, err := in.change(ctx, tx, s.Result)
 	if err != nil {
 		return refuseLate(in.ID, err)
 	}
@@ -81,7 +81,7 @@ type customerChange struct {
 
 // change locks the customer and applies to it what was sent.
 func (in UpdateCustomerParams) change(
-	ctx context.Context, tx *phase.Tx, answer acquirer.Answer,
+	ctx context.Context, tx *phase.Tx, answer acquirer.Result,
 ) (c customerChange, err error) {
 	if c.customer, err = lockedCustomer(ctx, tx, in.ID); err != nil {
 		return c, err

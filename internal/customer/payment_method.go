@@ -213,8 +213,8 @@ func (m *PaymentMethod) refuseCard(method string) *apierror.Error {
 	if !m.isCard() {
 		return nil
 	}
-	return apierror.Invalid("payment_method", "%s is a card, and this installation changes cards at their own "+
-		"address only: %s /v1/customers/%s/sources/%s.", m.ID, method, resource.Deref(m.CustomerID), m.ID)
+	return apierror.Invalid("payment_method", "%s is a card, and can be changed only at "+
+		"its own URL: %s /v1/customers/%s/sources/%s.", m.ID, method, resource.Deref(m.CustomerID), m.ID)
 }
 
 const selectMethods = `

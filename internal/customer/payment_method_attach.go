@@ -25,7 +25,7 @@ type AttachPaymentMethodParams struct {
 
 type attachState struct {
 	Method PaymentMethod
-	Answer acquirer.Answer
+	Result acquirer.Result `json:"Answer"` // as stored requests name it
 }
 
 // The recovery points of an attachment.
@@ -39,7 +39,7 @@ const (
 // that it is good.
 //
 //	(nothing) ──▶ payment_method_found ──▶ payment_method_verified ──▶ payment_method_attached
-//	          claim                  ask, no tx open             give it to the customer, answer
+//	          claim                  call, no tx open            give it to the customer, answer
 //
 // A crash on the way leaves the method as it was; asking the issuer twice moves no money.
 var AttachPaymentMethod = phase.Define("payment_method.attach", 1,
@@ -47,7 +47,7 @@ var AttachPaymentMethod = phase.Define("payment_method.attach", 1,
 	phase.Foreign(methodVerified, acquirer.Port, verifyMethod),
 	phase.Atomic(methodAttached, attachMethod),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *AttachPaymentMethodParams) error {
-	if err := CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer); err != nil {
+	if err := CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.Customer); err != nil {
 		return resource.AsParam(err, "customer")
 	}
 	return in.find(ctx, db, caller)
@@ -64,17 +64,17 @@ func (in *AttachPaymentMethodParams) find(ctx context.Context, db phase.Reader, 
 		in.ID = magic.ID
 		return nil
 	}
-	return methodExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return methodExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 }
 
 func findMethodToAttach(
 	ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState,
 ) (phase.Outcome, error) {
-	return in.begin(ctx, tx, s)
+	return in.reserve(ctx, tx, s)
 }
 
-// begin keeps a new method, or looks whether the one there is can be attached.
-func (in AttachPaymentMethodParams) begin(ctx context.Context, tx *phase.Tx, s *attachState) (phase.Outcome, error) {
+// reserve inserts a new method, or locks an existing one and checks that it can be attached.
+func (in AttachPaymentMethodParams) reserve(ctx context.Context, tx *phase.Tx, s *attachState) (phase.Outcome, error) {
 	if in.New != nil {
 		s.Method = in.New.Method
 		return phase.Next, in.New.Insert(ctx, tx)
@@ -117,14 +117,14 @@ func methodSpent() *apierror.Error {
 func verifyMethod(
 	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AttachPaymentMethodParams, s *attachState,
 ) (err error) {
-	s.Answer, err = askIssuer(ctx, call, s.Method.Card)
+	s.Result, err = callIssuer(ctx, call, s.Method.Card)
 	return err
 }
 
-// askIssuer asks the issuer whether a card is good, of no amount.
-func askIssuer(
+// callIssuer has the issuer verify a card, without an amount.
+func callIssuer(
 	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], card Card,
-) (acquirer.Answer, error) {
+) (acquirer.Result, error) {
 	return call.To().Verify(ctx, call.Permit, acquirer.Order{Card: card.Vault, Currency: VerificationCurrency})
 }
 
@@ -150,8 +150,8 @@ func attachMethod(
 func (s *attachState) verified(
 	ctx context.Context, tx *phase.Tx, customer string,
 ) (*PaymentMethod, *apierror.Error, error) {
-	if !s.Answer.Approved {
-		declined := CardError(s.Answer)
+	if !s.Result.Approved {
+		declined := CardError(s.Result)
 		declined.PaymentMethod = s.Method.Render()
 		return nil, declined, nil
 	}
@@ -162,7 +162,7 @@ func (s *attachState) verified(
 	if refusal := method.refuseAttach(customer); refusal != nil {
 		return nil, refusal, nil
 	}
-	method.Card.ApplyResult(s.Answer)
+	method.Card.ApplyResult(s.Result)
 	return method, nil, nil
 }
 
@@ -174,7 +174,7 @@ func (m *PaymentMethod) Attach(tx *phase.Tx, customer string) {
 }
 
 // ApplyResult copies the issuer's check of the security code. It stays nil if the client sent no code.
-func (c *Card) ApplyResult(a acquirer.Answer) {
+func (c *Card) ApplyResult(a acquirer.Result) {
 	if c.CVCCheck != nil && a.CVCCheck != "" {
 		c.CVCCheck = &a.CVCCheck
 	}
@@ -193,7 +193,7 @@ const methodDetached = "payment_method_detached"
 var DetachPaymentMethod = phase.Define("payment_method.detach", 1,
 	phase.Atomic(methodDetached, detachMethod),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DetachPaymentMethodParams) error {
-	return methodExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return methodExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 func detachMethod(ctx context.Context, tx *phase.Tx, in DetachPaymentMethodParams, _ *struct{}) (phase.Outcome, error) {

@@ -73,7 +73,7 @@ func (c *MethodCard) recognize(
 				apierror.Invalid("", "You may only specify one of these parameters: %s[token], %s[number].", at, at).
 					WithCode("parameters_exclusive")
 		}
-		source, err := SourceFromToken(ctx, db, resource.ViewerOf(caller), at+"[token]", c.Token)
+		source, err := SourceFromToken(ctx, db, resource.PrincipalOfCheck(caller), at+"[token]", c.Token)
 		if err != nil {
 			return Card{}, nil, err
 		}
@@ -103,7 +103,7 @@ func (c *MethodCard) recognize(
 // Insert inserts the method and spends its token.
 func (n *NewMethod) Insert(ctx context.Context, tx *phase.Tx) error {
 	if n.Source != nil {
-		if err := n.Source.Spend(ctx, tx); err != nil {
+		if err := n.Source.Consume(ctx, tx); err != nil {
 			return err
 		}
 	}
@@ -142,9 +142,5 @@ var CreatePaymentMethod = phase.Define("payment_method.create", 1,
 func replyWithMethod(
 	ctx context.Context, tx *phase.Tx, paths form.Expand, method *PaymentMethod,
 ) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, method.Render())
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(method.ID, body), nil
+	return resource.Reply(ctx, tx, paths, method.ID, method.Render())
 }

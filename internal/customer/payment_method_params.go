@@ -40,7 +40,7 @@ func (in *MethodParams) Find(ctx context.Context, db phase.Reader, caller phase.
 		in.New = &NewMethod{Method: *magic}
 		return nil
 	}
-	in.Found, err = resource.Get[PaymentMethod](ctx, db, MethodByID, resource.ViewerOf(caller),
+	in.Found, err = resource.Get[PaymentMethod](ctx, db, MethodByID, resource.PrincipalOfCheck(caller),
 		in.PaymentMethod)
 	if err != nil {
 		return err
@@ -78,12 +78,12 @@ func (in *MethodParams) Insert(ctx context.Context, tx *phase.Tx) error {
 	return in.New.Insert(ctx, tx)
 }
 
-// Known are the objects that the parameters made.
-func (in *MethodParams) Known() []any {
+// Fresh are the objects that the parameters made.
+func (in *MethodParams) Fresh() []resource.Renderer {
 	if in.New == nil {
 		return nil
 	}
-	return []any{in.New.Method.Render()}
+	return []resource.Renderer{&in.New.Method}
 }
 
 // MethodOptions are payment_method_options as they are sent.

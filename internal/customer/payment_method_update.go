@@ -30,7 +30,7 @@ var UpdatePaymentMethod = phase.Define("payment_method.update", 1,
 	if err := in.BillingDetails.check("billing_details"); err != nil {
 		return err
 	}
-	return methodExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return methodExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 func changeMethod(ctx context.Context, tx *phase.Tx, in UpdatePaymentMethodParams, _ *struct{}) (phase.Outcome, error) {

@@ -216,7 +216,7 @@ func TestSearchingTexts(t *testing.T) {
 	})
 }
 
-// A row is found by its present texts, before the worker has indexed them anew and afterwards.
+// A row is found by its present texts, before the worker has indexed them again and afterwards.
 func TestSearchingChangedTexts(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

@@ -187,9 +187,5 @@ func makeTestClock(ctx context.Context, tx *phase.Tx, in CreateTestClockParams, 
 }
 
 func replyWithTestClock(ctx context.Context, tx *phase.Tx, paths form.Expand, clock *TestClock) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, clock.Render())
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(clock.ID, body), nil
+	return resource.Reply(ctx, tx, paths, clock.ID, clock.Render())
 }

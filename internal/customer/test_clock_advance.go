@@ -85,7 +85,7 @@ func (c *TestClock) turn(tx *phase.Tx) {
 var AdvanceTestClock = phase.Define("test_clock.advance", 1,
 	phase.Atomic(testClockAdvanced, advanceTestClock),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *AdvanceTestClockParams) error {
-	_, err := findTestClock(ctx, db, testClockByID, resource.ViewerOf(caller), in.ID)
+	_, err := findTestClock(ctx, db, testClockByID, resource.PrincipalOfCheck(caller), in.ID)
 	return err
 })
 
@@ -129,7 +129,7 @@ type DeleteTestClockParams struct {
 var DeleteTestClock = phase.Define("test_clock.delete", 1,
 	phase.Atomic(testClockDeleted, deleteTestClock),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteTestClockParams) error {
-	_, err := findTestClock(ctx, db, testClockByID, resource.ViewerOf(caller), in.ID)
+	_, err := findTestClock(ctx, db, testClockByID, resource.PrincipalOfCheck(caller), in.ID)
 	return err
 })
 

@@ -61,9 +61,9 @@ const selectTokens = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	tokenByID  = selectTokens + ` AND id = @id`
-	lockToken  = tokenByID + ` FOR NO KEY UPDATE`
-	spendToken = `
+	tokenByID    = selectTokens + ` AND id = @id`
+	lockToken    = tokenByID + ` FOR NO KEY UPDATE`
+	consumeToken = `
 		UPDATE tokens SET used_by = @request_id WHERE account_id = @account_id AND id = @id AND used_by IS NULL`
 )
 
@@ -117,7 +117,7 @@ type SourceCard struct {
 // typed stays in the parameter.
 func SourceFrom(ctx context.Context, db phase.Reader, caller phase.Check, sent *SourceParam) (*PaymentSource, error) {
 	if sent.Hash == nil {
-		return SourceFromToken(ctx, db, resource.ViewerOf(caller), "source", sent.Text)
+		return SourceFromToken(ctx, db, resource.PrincipalOfCheck(caller), "source", sent.Text)
 	}
 	card, err := sent.Hash.recognize(caller, "source")
 	sent.Hash = nil
@@ -153,9 +153,9 @@ func SourceFromToken(
 	return &PaymentSource{Card: token.Card, CardID: token.CardID, Token: token.ID}, nil
 }
 
-// Spend uses the source's token up, if it has one. Two requests that show the
+// Consume uses the source's token up, if it has one. Two requests that send the
 // same token at once meet in the token's row.
-func (s *PaymentSource) Spend(ctx context.Context, tx *phase.Tx) error {
+func (s *PaymentSource) Consume(ctx context.Context, tx *phase.Tx) error {
 	if s.Token == "" {
 		return nil
 	}
@@ -166,7 +166,8 @@ func (s *PaymentSource) Spend(ctx context.Context, tx *phase.Tx) error {
 	if token == nil || token.UsedBy != nil {
 		return tokenUsed(s.Token)
 	}
-	tx.WriteOne(spendToken, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": s.Token, "request_id": tx.RequestID})
+	tx.WriteOne(consumeToken, pgx.StrictNamedArgs{
+		"account_id": tx.AccountID, "id": s.Token, "request_id": tx.RequestID})
 	return nil
 }
 

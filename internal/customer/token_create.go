@@ -78,9 +78,5 @@ func createToken(ctx context.Context, tx *phase.Tx, in CreateTokenParams, _ *str
 		"account_id": tx.AccountID, "id": token.ID, "livemode": token.Livemode, "request_id": tx.RequestID,
 		"card": token.Card, "card_id": token.CardID, "client_ip": token.ClientIP, "created_at": token.CreatedAt,
 	})
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, token.Render())
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(token.ID, body), nil
+	return resource.Reply(ctx, tx, in.Expand, token.ID, token.Render())
 }

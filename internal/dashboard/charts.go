@@ -60,7 +60,7 @@ const selectMark = `
 	SELECT charges_before, greatest(attempts_before, '1970-01-01') AS attempts_before
 	FROM counted WHERE account_id = @account_id`
 
-// readCounted runs a statement that adds what was counted to what was not. The mark between both is of the same
+// readCounted runs a statement that adds counted and uncounted rows. The mark between both comes from the same
 // snapshot.
 func readCounted[T any](
 	ctx context.Context, pool *pgxpool.Pool, sql string, of ui.Scope, args func(mark) postgres.Args,
@@ -169,7 +169,7 @@ type recovered struct {
 	P99    int64 `db:"p99"`
 }
 
-// A request's ID begins with its time, so the primary key of the take-overs finds those of a
+// A request's ID begins with its time, so the primary key of the takeovers finds those of a
 // period; only a crash makes a row. The clock starts at the last heartbeat of the process that
 // was lost. A process that had only stalled is no crash: the fence refused it when it came back.
 const selectRecovered = `

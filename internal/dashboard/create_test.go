@@ -74,6 +74,21 @@ func TestCreatingThings(t *testing.T) {
 		})
 	}
 
+	t.Run("a form suggests the account's customers and products", func(t *testing.T) {
+		for what, want := range map[string][]string{
+			"payment":      {`<option value="cus_`, "Jenny Rosen, jenny@example.com"},
+			"link":         {`<option value="price_`, "Sledge, €15.00"},
+			"payment-link": {`<option value="price_`, "Sledge, €15.00"},
+			"payout":       {"Nothing is available yet."},
+		} {
+			requireWords(t, s.get(t, "/dashboard/new/"+what), want...)
+		}
+	})
+	t.Run("a payout of more than there is says so in the words of the page", func(t *testing.T) {
+		p := s.create(t, "payout", 1, "amount", "99999", "currency", "usd", "method", "standard")
+		requireWords(t, p, "Your available balance is lower than this amount.")
+	})
+
 	t.Run("a form that fails marks the field that is wrong, and no other", func(t *testing.T) {
 		for _, c := range []struct {
 			what, field string
@@ -102,6 +117,9 @@ func TestCreatingThings(t *testing.T) {
 		if !strings.HasPrefix(p.path, "/dashboard/payments/pi_") ||
 			!strings.Contains(p.body, "Your card was declined.") {
 			t.Errorf("a declined card led to %s", p.path)
+		}
+		if strings.Contains(p.body, "Finished") {
+			t.Error("the request that was declined is called finished")
 		}
 	})
 

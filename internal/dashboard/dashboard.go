@@ -5,6 +5,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -43,6 +44,7 @@ type Config struct {
 	Shop         *url.URL // where the demo's shop answers; nil: there is none
 	Lab          *url.URL // where the demo's lab answers; nil: there is none
 	Source       fs.FS    // the source that the documentation links to
+	Operator     string   // what an operator types before "keys create"; "": ratchet
 
 	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: no page does
 	Log        *slog.Logger
@@ -77,7 +79,8 @@ func New(c Config) *Server {
 	s.facts = newFacts(c.Pool, c.Acquirer, s.watch, c.Log)
 	s.lab = s.openLab()
 	s.env = &ui.Env{Pool: c.Pool, API: c.API, Recent: c.Recent, Acquirer: c.Acquirer, Roots: c.Roots, Demo: c.Demo,
-		Shop: c.Shop != nil, HTTPS: c.HTTPS, Supervisor: c.Supervisor, Token: s.guard.Token, Chosen: chosenScope}
+		Shop: c.Shop != nil, HTTPS: c.HTTPS, Supervisor: c.Supervisor,
+		Operator: cmp.Or(c.Operator, "ratchet"), Token: s.guard.Token, Chosen: chosenScope}
 	s.routes()
 	return s
 }
@@ -142,7 +145,7 @@ func (s *Server) page(show ui.Handler) http.HandlerFunc {
 			s.fail(w, r, err)
 		case p.Send != nil:
 			if err := p.Send(w); err != nil {
-				s.Log.Warn("a download stopped", "path", r.URL.Path, "error", err)
+				s.Log.Warn("download interrupted", "path", r.URL.Path, "error", err)
 				panic(http.ErrAbortHandler) // the browser must not take a part for the whole
 			}
 		case p.To != "":

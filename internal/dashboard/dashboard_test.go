@@ -124,7 +124,7 @@ func hidden(t *testing.T, p page, name string) string {
 	return found[1]
 }
 
-func TestWhoGetsIn(t *testing.T) {
+func TestDashboardAccess(t *testing.T) {
 	t.Parallel()
 
 	t.Run("with a password nobody sees anything before giving it", func(t *testing.T) {

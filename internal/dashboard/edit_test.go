@@ -53,6 +53,19 @@ func TestEditing(t *testing.T) {
 		}
 	})
 
+	t.Run("a product is edited", func(t *testing.T) {
+		at := s.create(t, "product", 1, "name", "Sledge", "amount", "15", "currency", "eur").path
+		p := edit(t, at, "-edit", url.Values{
+			"name":        {"Red sledge"},
+			"description": {"For two"},
+			"meta_name":   {"shelf"},
+			"meta_value":  {"7b"},
+		})
+		requireWords(t, p, "Product updated.", "Red sledge", "For two", "shelf", "7b")
+		p = edit(t, at, "-edit", url.Values{"name": {" "}})
+		requireWords(t, p, "Red sledge")
+	})
+
 	t.Run("a part of a payment is refunded, with a reason", func(t *testing.T) {
 		at := "/dashboard/payments/" + s.charge(t)
 		form := s.get(t, at)
@@ -107,6 +120,7 @@ func TestAnsweringDisputes(t *testing.T) {
 			strings.Contains(p.body, `id="respond"`) {
 			t.Errorf("the evidence was not submitted: %s", p.body)
 		}
+		requireWords(t, p, "<dt>What happened</dt>", "<dt>Customer name</dt>") // as the form calls them
 	})
 
 	t.Run("a dispute is accepted only with its box checked", func(t *testing.T) {

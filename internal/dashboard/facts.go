@@ -129,7 +129,7 @@ func (f *facts) get(ctx context.Context) (proof, error) {
 func (f *facts) theirs(ctx context.Context, p *proof) {
 	summary, err := f.acquirer.Summary(ctx)
 	if err != nil {
-		f.log.Info("the acquirer's books are not to be had", "error", err)
+		f.log.Info("the acquirer's records are unavailable", "error", err)
 		return
 	}
 	p.Charges, p.Twice = summary.Charges, summary.Twice

@@ -200,7 +200,7 @@ func TestAnEmptyInstallationLeadsOn(t *testing.T) {
 	seen := map[string]bool{}
 	for _, path := range []string{"", "/payments", "/customers", "/checkout", "/disputes", "/balance", "/payouts",
 		"/ledger", "/requests", "/idempotency", "/events",
-		"/webhooks", "/workers", "/clock", "/search?q=nothing", "/payments?state=failed", "/checkout?state=open",
+		"/webhooks", "/processes", "/clock", "/search?q=nothing", "/payments?state=failed", "/checkout?state=open",
 		"/disputes?state=won", "/payouts?state=paid"} {
 		p := s.get(t, "/dashboard"+path)
 		if p.status != http.StatusOK || !strings.Contains(p.body, "<h1>") {

@@ -34,7 +34,7 @@ var places = []place{
 	{"Events", "/dashboard/events", "bolt", "", false},
 	{"Webhooks", "/dashboard/webhooks", "send", "endpoints deliveries", false},
 	{"API keys", "/dashboard/keys", "key", "secret", false},
-	{"Workers", "/dashboard/workers", "chip", "processes heartbeat", false},
+	{"Processes", "/dashboard/processes", "chip", "workers heartbeat", false},
 	{"Test clock", "/dashboard/clock", "clock", "time advance", false},
 	{"Activity", "/dashboard/activity", "list", "audit trail people", false},
 	{"Documentation", "/docs", "book", "docs help", false},

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
@@ -123,11 +124,13 @@ func TestRequestsThatLeaveNoRow(t *testing.T) {
 			form.Set(params[i], params[i+1])
 		}
 		answer := s.post(t, path, form, "Authorization", "Bearer "+s.key, "Idempotency-Key", key)
+		time.Sleep(2 * time.Millisecond) // IDs are ordered by the millisecond
 		return answer.header.Get("Request-Id")
 	}
 	charge := send("/v1/charges", "stored", "amount", "2000", "currency", "usd", "source", "tok_visa")
 	rejected := send("/v1/charges", "typo", "amount", "twenty", "currency", "usd", "source", "tok_visa")
 	missing := send("/v1/charges/ch_none/capture", "nothing there")
+	other := send("/v1/charges", "stored", "amount", "2100", "currency", "usd", "source", "tok_visa")
 	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/v1/charges?limit=3", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -137,15 +140,15 @@ func TestRequestsThatLeaveNoRow(t *testing.T) {
 
 	t.Run("the log has what was rejected among what is stored, and reads on demand", func(t *testing.T) {
 		for _, c := range []struct{ query, want string }{
-			{"", missing + " " + rejected + " " + charge},
-			{"reads=yes", read + " " + missing + " " + rejected + " " + charge},
+			{"", other + " " + missing + " " + rejected + " " + charge},
+			{"reads=yes", read + " " + other + " " + missing + " " + rejected + " " + charge},
 			{"reads=yes&path=/v1/charges/", missing},
-			{"status=error", missing + " " + rejected},
+			{"status=error", other + " " + missing + " " + rejected},
 			{"status=ok&reads=yes", read + " " + charge},
 			{"key=typo", rejected},
 			{"again=yes", ""},
 			{"before=" + rejected, charge},
-			{"after=" + rejected, missing},
+			{"after=" + rejected, other + " " + missing},
 		} {
 			if got := strings.Join(rows(s.get(t, "/dashboard/requests?"+c.query)), " "); got != c.want {
 				t.Errorf("%s shows %q, want %q", c.query, got, c.want)
@@ -158,7 +161,8 @@ func TestRequestsThatLeaveNoRow(t *testing.T) {
 
 	t.Run("the page of one says what was sent, and what was wrong with it", func(t *testing.T) {
 		requireWords(t, s.get(t, "/dashboard/requests/"+rejected), "Invalid integer: twenty", "amount", "tok_visa",
-			"typo", "key_", "127.0.0.1", "HTTP 400")
+			"typo", "key_", "127.0.0.1", "HTTP 400", "this request did not use it")
+		requireWords(t, s.get(t, "/dashboard/requests/"+other), "Send it with a new key")
 		requireWords(t, s.get(t, "/dashboard/requests/"+missing), "No such charge", "HTTP 404", "resource_missing")
 		requireWords(t, s.get(t, "/dashboard/requests/"+read), "HTTP 200", "limit", "3",
 			"A GET request changes nothing")

@@ -27,58 +27,110 @@ type hit struct {
 	Text string // what was found in it, where that was not its name
 }
 
-// searchOver is how many of an account's newest objects of a kind are searched by
-// their texts. No index knows parts of words, so each of them is read.
-const searchOver = 10_000
+const (
+	// searchOver is how many of an account's newest objects of a kind are searched without an index.
+	searchOver = 10_000
+	// searchBlocks is how many blocks of older objects are read that may have what is searched for.
+	searchBlocks = 300
+)
+
+// Of charges, customers, payment intents and products, each search reads the newest thousand, those that the worker has
+// not indexed yet, and the newest blocks below them that may have it (migrations/000034_search.up.sql:search_blocks).
+// Every block may have a word of one or two characters.
+const (
+	newestOf = ` AS MATERIALIZED (
+		SELECT least(coalesce((SELECT last_id FROM search_blocks WHERE account_id = @account_id AND kind = '`
+	indexedOf = `' ORDER BY last_id DESC LIMIT 1), ''), coalesce((SELECT id FROM `
+	oldestOf  = ` WHERE account_id = @account_id ORDER BY id DESC OFFSET 1000 LIMIT 1), '')) AS id)`
+
+	searchEdges = `charges_edge` + newestOf + `charges` + indexedOf + `charges` + oldestOf + `,
+	customers_edge` + newestOf + `customers` + indexedOf + `customers` + oldestOf + `,
+	payment_intents_edge` + newestOf + `payment_intents` + indexedOf + `payment_intents` + oldestOf + `,
+	products_edge` + newestOf + `products` + indexedOf + `products` + oldestOf
+
+	// The rows of a kind that are searched. Its name goes between these, and the blocks that may match.
+	searchedOf   = ` FROM ((SELECT * FROM `
+	searchedDown = ` WHERE account_id = @account_id AND id >= (SELECT id FROM `
+	searchedIn   = `_edge) ORDER BY id DESC LIMIT @over)
+		UNION ALL
+		SELECT r.* FROM (SELECT `
+	searchedAnd = `) b CROSS JOIN LATERAL (SELECT * FROM `
+	searchedBy  = ` WHERE account_id = @account_id AND id > b.after_id AND id <= b.last_id
+		    AND id < (SELECT id FROM `
+	searchedEnd = `_edge) ORDER BY id DESC LIMIT @over) r) searched WHERE livemode = @livemode`
+
+	blocksWith   = `after_id, last_id FROM search_found(@account_id, '`
+	blocksBelow  = `', (SELECT id FROM `
+	blocksOfText = `_edge), search_terms(@account_id, '`
+	blocksEnd    = `', ARRAY[@words::text], '{}', '{}'), @blocks)`
+
+	customersWith = searchedOf + `customers` + searchedDown + `customers` + searchedIn + blocksWith + `customers` +
+		blocksBelow + `customers` + blocksOfText + `customers` + blocksEnd + searchedAnd + `customers` + searchedBy +
+		`customers` + searchedEnd
+	intentsWith = searchedOf + `payment_intents` + searchedDown + `payment_intents` + searchedIn + blocksWith +
+		`payment_intents` + blocksBelow + `payment_intents` + blocksOfText + `payment_intents` + blocksEnd +
+		searchedAnd + `payment_intents` + searchedBy + `payment_intents` + searchedEnd
+	chargesWith = searchedOf + `charges` + searchedDown + `charges` + searchedIn + blocksWith + `charges` +
+		blocksBelow + `charges` + blocksOfText + `charges` + blocksEnd + searchedAnd + `charges` + searchedBy +
+		`charges` + searchedEnd
+	productsWith = searchedOf + `products` + searchedDown + `products` + searchedIn + blocksWith + `products` +
+		blocksBelow + `products` + blocksOfText + `products` + blocksEnd + searchedAnd + `products` + searchedBy +
+		`products` + searchedEnd
+)
 
 // selectTexts finds customers, payments, checkout sessions and products by what people wrote about them, and by the
 // number of an order in their metadata.
-const selectTexts = `
-	(SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text
-	 FROM (SELECT id, name, email, description FROM customers
-	     WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC
-	     LIMIT @over) newest
-	 WHERE concat_ws(' ', name, email, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)
+const selectTexts = `WITH ` + searchEdges + `
+	(SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text` + customersWith + `
+	   AND deleted_at IS NULL AND concat_ws(' ', name, email, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')
-	 FROM (SELECT id, description, metadata FROM payment_intents
-	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
-	 WHERE concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')` + intentsWith + `
+	   AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')
-	 FROM (SELECT id, description, metadata, payment_intent_id FROM charges
-	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
-	 WHERE payment_intent_id IS NULL AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern
+	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')` + chargesWith + `
+	   AND payment_intent_id IS NULL AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern
 	 ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT 'checkout_session', id, concat_ws(', ', client_reference_id, metadata->>'order_id', customer_email)
-	 FROM (SELECT id, client_reference_id, customer_email, metadata FROM checkout_sessions
-	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
-	 WHERE concat_ws(' ', client_reference_id, metadata->>'order_id', customer_email) ILIKE @pattern
+	(SELECT 'checkout_session', id, concat_ws(', ', client_reference_id, metadata->>'order_id', name, email)
+	 FROM (SELECT id, client_reference_id, metadata, customer_details->>'name' AS name,
+	         coalesce(customer_details->>'email', customer_email) AS email
+	     FROM checkout_sessions
+	     WHERE account_id = @account_id AND livemode = @livemode AND id > ` + ui.SessionsOfMode + `
+	       AND id < ` + ui.BelowSessionsOfMode + ` ORDER BY id DESC LIMIT @over) newest
+	 WHERE concat_ws(' ', client_reference_id, metadata->>'order_id', name, email) ILIKE @pattern
 	 ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT 'product', id, concat_ws(', ', name, description)
-	 FROM (SELECT id, name, description FROM products
-	     WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC
-	     LIMIT @over) newest
-	 WHERE concat_ws(' ', name, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)`
+	(SELECT 'product', id, concat_ws(', ', name, description)` + productsWith + `
+	   AND deleted_at IS NULL AND concat_ws(' ', name, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)`
 
-// selectAmounts finds payments by their amount, in whichever currency.
-const selectAmounts = `
-	(SELECT id, amount, currency, coalesce(description, '') AS description
-	 FROM (SELECT id, amount, currency, description FROM payment_intents
-	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
-	 WHERE amount = @units::numeric * CASE WHEN currency = ANY (@whole::text[]) THEN 1
-	     WHEN currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END
-	   AND (@currency = '' OR currency = @currency) ORDER BY id DESC LIMIT 20)
+// selectAmounts finds payments by their amount, in whichever currency. The index has each amount in minor units.
+const (
+	selectAmounts = `WITH ` + searchEdges + `,
+	amounts AS MATERIALIZED (
+		SELECT trim_scale(@units::numeric * n)::text AS amount FROM unnest('{1,100,1000}'::integer[]) n)
+	(SELECT id, amount, currency, coalesce(description, '') AS description` + intentsOfAmount + ofAmount + `
+	 ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT id, amount, currency, coalesce(description, '') AS description
-	 FROM (SELECT id, amount, currency, description, payment_intent_id FROM charges
-	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
-	 WHERE payment_intent_id IS NULL
+	(SELECT id, amount, currency, coalesce(description, '') AS description` + chargesOfAmount + `
+	   AND payment_intent_id IS NULL` + ofAmount + ` ORDER BY id DESC LIMIT 20)`
+
+	ofAmount = `
 	   AND amount = @units::numeric * CASE WHEN currency = ANY (@whole::text[]) THEN 1
 	     WHEN currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END
-	   AND (@currency = '' OR currency = @currency) ORDER BY id DESC LIMIT 20)`
+	   AND (@currency = '' OR currency = @currency)`
+
+	blocksOfAny = `DISTINCT f.after_id, f.last_id
+		FROM amounts CROSS JOIN LATERAL search_found(@account_id, '`
+	blocksOfAmount = `_edge), search_terms(@account_id, '`
+	blocksOfAnyEnd = `', '{}', '{amount}', ARRAY[amounts.amount]), @blocks) f`
+
+	intentsOfAmount = searchedOf + `payment_intents` + searchedDown + `payment_intents` + searchedIn + blocksOfAny +
+		`payment_intents` + blocksBelow + `payment_intents` + blocksOfAmount + `payment_intents` + blocksOfAnyEnd +
+		searchedAnd + `payment_intents` + searchedBy + `payment_intents` + searchedEnd
+	chargesOfAmount = searchedOf + `charges` + searchedDown + `charges` + searchedIn + blocksOfAny + `charges` +
+		blocksBelow + `charges` + blocksOfAmount + `charges` + blocksOfAnyEnd + searchedAnd + `charges` + searchedBy +
+		`charges` + searchedEnd
+)
 
 // literally escapes a text, so that as a pattern it matches only itself.
 var literally = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
@@ -89,7 +141,8 @@ func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err erro
 		return nil, err
 	}
 	found, err := ui.Read[struct{ Kind, ID, Text string }](r.Context(), s.Pool, selectTexts,
-		of.Args(postgres.Args{"pattern": "%" + literally.Replace(words) + "%", "over": searchOver}))
+		of.Args(postgres.Args{"pattern": "%" + literally.Replace(words) + "%", "words": words, "over": searchOver,
+			"blocks": searchBlocks}))
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +181,7 @@ func (s *Server) searchAmounts(r *http.Request, words string) (all []hit, err er
 		"whole":    ui.CurrenciesOf(0),
 		"mills":    ui.CurrenciesOf(3),
 		"over":     searchOver,
+		"blocks":   searchBlocks,
 	}))
 	if err != nil {
 		return nil, err

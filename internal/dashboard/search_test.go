@@ -46,6 +46,26 @@ func TestSearchingTexts(t *testing.T) {
 	})
 }
 
+// A buyer who pays on a checkout page is no customer of the account.
+func TestSearchingABuyer(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	at := s.create(t, "link", 1, "name", "Sledge", "amount", "15", "currency", "usd", "quantity", "1", "success_url",
+		"https://shop.example/thanks").path
+	_, err := s.db.Pool.Exec(t.Context(), `UPDATE checkout_sessions
+		SET customer_details = '{"name": "Anna Berg", "email": "anna@example.com"}'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"anna berg", "anna@example"} {
+		p := s.get(t, "/dashboard/search?q="+url.QueryEscape(words))
+		if p.path != at {
+			t.Errorf("%q led to %s, want %s", words, p.path, at)
+		}
+		requireWords(t, p, "Anna Berg", "anna@example.com")
+	}
+}
+
 func TestSearchingWhileTyping(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t, "")

@@ -25,7 +25,7 @@ func (s *Server) openLab() *page.Pages {
 func (s *Server) docs() *docsite.Pages {
 	return docsite.New(docsite.Config{Pool: s.Pool, Demo: s.Demo, Render: s.render, Fail: s.fail, Token: s.guard.Token,
 		Lab: s.lab, Source: s.Source, Shop: s.Shop != nil, HTTPS: s.HTTPS,
-		Ask: func(r *http.Request, account, method, path, key string, form url.Values) (*api.Answer, error) {
+		Ask: func(r *http.Request, account, method, path, key string, form url.Values) (*api.InternalResponse, error) {
 			return s.env.Call(r, account, false, method, path, key, form)
 		}})
 }

@@ -9,7 +9,7 @@ import (
 func TestVerificationIsShown(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t, "")
-	requireWords(t, s.get(t, "/dashboard/workers"), "Not verified yet")
+	requireWords(t, s.get(t, "/dashboard/processes"), "Not verified yet")
 
 	_, err := s.db.Pool.Exec(t.Context(), `
 		INSERT INTO verifications (scope, checked_from, checked_until, clean_until, rules, left_out, violations) VALUES
@@ -19,7 +19,7 @@ func TestVerificationIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	requireWords(t, s.get(t, "/dashboard/workers"), "Recent changes", "No violations", "1m ago", "91",
+	requireWords(t, s.get(t, "/dashboard/processes"), "Recent changes", "No violations", "1m ago", "91",
 		"Everything", "3 violations", "9h ago", "never", "89")
 	requireWords(t, s.get(t, "/dashboard"), "Needs attention", "3 violations")
 	const figure = `<dt>Rules violated</dt><dd class="alarm">3</dd>`

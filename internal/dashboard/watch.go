@@ -22,9 +22,9 @@ import (
 // unfinished, and those are few. Of deliveries, the latest are looked at, and those
 // that wait.
 type versions struct {
-	Money    string `json:"money"`
-	Requests string `json:"requests"`
-	Workers  string `json:"workers"`
+	Money     string `json:"money"`
+	Requests  string `json:"requests"`
+	Processes string `json:"processes"`
 
 	Deliveries string `json:"deliveries"`
 }
@@ -39,7 +39,7 @@ const selectVersions = `
 	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(cardinality(recovery_points)), '/',
 	               count(*) FILTER (WHERE state = 'needs_review'), '/', count(*) FILTER (WHERE state = 'parked'))
 	                 FROM runs) AS requests,
-	       (SELECT concat(count(*), '/', max(id)) FROM workers w WHERE ` + idempotency.Alive + `) AS workers,
+	       (SELECT concat(count(*), '/', max(id)) FROM workers w WHERE ` + idempotency.Alive + `) AS processes,
 	       concat((SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL
 	           LIMIT 1000) waiting), '/',
 	              (SELECT sum(latest.attempts) FROM accounts a CROSS JOIN LATERAL (

@@ -24,9 +24,9 @@ const (
 	// The pause doubles with every exit at once, from zero to longestPause.
 	firstPause, longestPause = 250 * time.Millisecond, 4 * time.Second
 
-	// stopPatience is longer than a request may take (package process would let one
+	// stopTimeout is longer than a request may take (package process would let one
 	// take 30 seconds; too long for Ctrl-C).
-	stopPatience = 12 * time.Second
+	stopTimeout = 12 * time.Second
 )
 
 // child is a part of the demo: a process that the demo restarts whenever it exits.
@@ -190,7 +190,7 @@ func (c *child) kill(pid int64) {
 	}
 }
 
-// stop asks the part to end, and kills it after stopPatience.
+// stop asks the part to end, and kills it after stopTimeout.
 func (c *child) stop() {
 	c.once.Do(func() { close(c.cease) })
 	<-c.ended
@@ -201,7 +201,7 @@ func (c *child) end(p *running) {
 	select {
 	case <-p.exited:
 		c.console.sayf("%s %d stopped", c.name, p.cmd.Process.Pid)
-	case <-time.After(stopPatience):
+	case <-time.After(stopTimeout):
 		_ = p.cmd.Process.Kill()
 		<-p.exited
 		c.console.sayf("%s %d was killed: it did not stop", c.name, p.cmd.Process.Pid)

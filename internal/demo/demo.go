@@ -90,9 +90,9 @@ type demo struct {
 	lab                     *labProcess
 }
 
-// startPatience is how long the parts get until they answer. They need a tenth
+// startTimeout is how long the parts get until they answer. They need a tenth
 // of a second; a busy machine may need longer.
-const startPatience = 30 * time.Second
+const startTimeout = 30 * time.Second
 
 // Run brings everything up, prints how to use it and keeps it running until ctx
 // ends; then it stops everything in order and returns nil. An error means that
@@ -236,6 +236,7 @@ func (d *demo) environ() []string {
 		"RATCHET_ACQUIRER_SETTLE_EVERY=2s",
 		"RATCHET_SHOP_URL=http://" + d.shopAddr,
 		page.URLVariable + "=http://" + d.labAddr,
+		"RATCHET_OPERATOR_COMMAND=" + d.commandAnywhere(),
 	}
 }
 
@@ -278,7 +279,7 @@ func (d *demo) startParts(ctx context.Context) error {
 	start := func(name string, environ []string) (*child, error) {
 		return startChild(d.console, name, program, d.dir.log(name), environ)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	d.acquirer, err = start("acquirer", d.environOf("acquirer"))
 	if err != nil {
@@ -330,9 +331,9 @@ func (d *demo) watch(ctx context.Context) error {
 	}
 }
 
-// postgresPatience is how long a new postgres is tried for. The old one's
+// postgresTimeout is how long a new postgres is tried for. The old one's
 // children may hold its memory for a moment after it was killed.
-const postgresPatience = 20 * time.Second
+const postgresTimeout = 20 * time.Second
 
 // restartPostgres restarts the server after a crash, under the same
 // address, so that the processes find it again.
@@ -340,7 +341,7 @@ func (d *demo) restartPostgres(ctx context.Context) error {
 	url, died := d.server.URL, d.server.PID()
 	d.console.sayf("postgres %d crashed; committed data is on disk", died)
 	_ = d.server.Stop() // releases the data directory
-	for deadline := time.Now().Add(postgresPatience); ; {
+	for deadline := time.Now().Add(postgresTimeout); ; {
 		server, err := local.Start(ctx, local.Options{StateDir: d.dir.path})
 		switch {
 		case err == nil && server.URL != url:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestForPeople(t *testing.T) {
+func TestLogLinesForATerminal(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ line, want string }{
 		"an answer": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST","route":"/v1/charges",` +
@@ -25,7 +25,7 @@ func TestForPeople(t *testing.T) {
 			`{"level":"ERROR","msg":"request","request":"req_1","method":"GET","route":"/v1/charges",` +
 				`"status":500,"ms":1,"error":"broken\n  pipe"}`,
 			"GET    /v1/charges 500  req_1  1 ms  broken pipe"},
-		"a take-over": {`{"level":"INFO","msg":"took over","request":"req_1","flow":"charge.create",` +
+		"a takeover": {`{"level":"INFO","msg":"took over","request":"req_1","flow":"charge.create",` +
 			`"point":"x","left":"finished"}`, "part took over req_1 (charge.create, at x): finished"},
 		"what the shop receives": {`{"level":"INFO","msg":"webhook","event":"evt_1","said":"order 1001: paid"}`,
 			"part received evt_1: order 1001: paid"},

@@ -74,7 +74,7 @@ func (l *labProcess) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := answers(ctx, c, "http://"+l.addr+"/"); err != nil {
 		c.stop()

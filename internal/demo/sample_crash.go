@@ -31,7 +31,7 @@ func (d *demo) startDoomed(ctx context.Context) (base string, end func(), err er
 		_ = life.cmd.Process.Kill() // it has ended already, if the crash was where it should be
 		<-life.exited
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	d.console.sayf("serve %d is a server of the sample's; it crashes during a payment", life.cmd.Process.Pid)
 	base = "http://" + addr

@@ -25,7 +25,7 @@ var merchants = []merchant{
 
 const insertMerchant = `INSERT INTO accounts (id, name) VALUES (@id, @name) ON CONFLICT (id) DO NOTHING`
 
-// seed opens the demo's accounts and keys. What is there already stays as it is.
+// seed opens the demo's accounts and keys. Existing ones do not change.
 func seed(ctx context.Context, url, installationSecret string) error {
 	root, err := secret.New(installationSecret)
 	if err != nil {

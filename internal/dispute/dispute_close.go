@@ -38,51 +38,51 @@ const (
 //	   claim + reserve         accept, no tx open      lost, answer
 //
 // The money was withdrawn when the dispute was opened, so nothing is posted.
-var CloseDispute = phase.Define("dispute.close", 1,
-	phase.Atomic(closeRecorded, func(
-		ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return recordClose(ctx, tx, in.ID, s)
-	}),
-	phase.Foreign(closeAnswered, acquirer.Port, func(
-		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseDisputeParams, s *disputeState,
-	) error {
-		return acceptDispute(ctx, call, s)
-	}),
-	phase.Atomic(disputeClosed, func(
-		ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return closeDispute(ctx, tx, in.Expand, s)
-	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CloseDisputeParams) error {
-	_, err := disputeOr404(resource.Get[Dispute](ctx, db, disputeByID, resource.ViewerOf(caller), in.ID))(in.ID)
+var CloseDispute = closeBy[CloseDisputeParams]("dispute.close").Check(func(
+	ctx context.Context, db phase.Reader, caller phase.Check, in *CloseDisputeParams,
+) error {
+	_, err := disputeOr404(resource.Get[Dispute](ctx, db, disputeByID, resource.PrincipalOfCheck(caller), in.ID))(in.ID)
 	return err
 })
 
 // CloseChargeDispute is CloseDispute at the charge's own address.
-var CloseChargeDispute = phase.Define("charge.dispute.close", 1,
-	phase.Atomic(closeRecorded, func(
-		ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return recordClose(ctx, tx, in.Found, s)
-	}),
-	phase.Foreign(closeAnswered, acquirer.Port, func(
-		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseChargeDisputeParams, s *disputeState,
-	) error {
-		return acceptDispute(ctx, call, s)
-	}),
-	phase.Atomic(disputeClosed, func(
-		ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return closeDispute(ctx, tx, in.Expand, s)
-	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CloseChargeDisputeParams) error {
-	dispute, err := disputeOfCharge(ctx, db, resource.ViewerOf(caller), in.Charge)
+var CloseChargeDispute = closeBy[CloseChargeDisputeParams]("charge.dispute.close").Check(func(
+	ctx context.Context, db phase.Reader, caller phase.Check, in *CloseChargeDisputeParams,
+) error {
+	dispute, err := disputeOfCharge(ctx, db, resource.PrincipalOfCheck(caller), in.Charge)
 	if err == nil {
 		in.Found = dispute.ID
 	}
 	return err
 })
+
+func (in CloseDisputeParams) dispute() string           { return in.ID }
+func (in CloseDisputeParams) expand() form.Expand       { return in.Expand }
+func (in CloseChargeDisputeParams) dispute() string     { return in.Found }
+func (in CloseChargeDisputeParams) expand() form.Expand { return in.Expand }
+
+func closeBy[P interface {
+	dispute() string
+	expand() form.Expand
+}](name string) *phase.Flow[P, disputeState] {
+	return phase.Define(name, 1,
+		phase.Atomic(closeRecorded, func(
+			ctx context.Context, tx *phase.Tx, in P, s *disputeState,
+		) (phase.Outcome, error) {
+			return recordClose(ctx, tx, in.dispute(), s)
+		}),
+		phase.Foreign(closeAnswered, acquirer.Port, func(
+			ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ P, s *disputeState,
+		) error {
+			return acceptDispute(ctx, call, s)
+		}),
+		phase.Atomic(disputeClosed, func(
+			ctx context.Context, tx *phase.Tx, in P, s *disputeState,
+		) (phase.Outcome, error) {
+			return closeDispute(ctx, tx, in.expand(), s)
+		}),
+	)
+}
 
 func recordClose(ctx context.Context, tx *phase.Tx, id string, s *disputeState) (phase.Outcome, error) {
 	dispute, err := lockedDispute(ctx, tx, id)
@@ -104,7 +104,7 @@ func recordClose(ctx context.Context, tx *phase.Tx, id string, s *disputeState) 
 }
 
 func acceptDispute(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *disputeState) (err error) {
-	s.Answer, err = call.To().AcceptDispute(ctx, call.Permit, s.Order)
+	s.Result, err = call.To().AcceptDispute(ctx, call.Permit, s.Order)
 	return err
 }
 
@@ -117,10 +117,10 @@ func closeDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, s *dispu
 	}
 	before, status := dispute.object(), dispute.Status
 	dispute.LockedBy = nil
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		dispute.change(tx, status)
 		return phase.Refuse(dispute.ID,
-			apierror.Invalid("", "Dispute %s could not be closed: %s", dispute.ID, s.Answer.Message)), nil
+			apierror.Invalid("", "Dispute %s could not be closed: %s", dispute.ID, s.Result.Message)), nil
 	}
 	if dispute.isClosed() {
 		dispute.change(tx, status)

@@ -19,7 +19,7 @@ var EscalateDispute = payment.NotificationFlow(acquirer.DisputeEscalated, "dispu
 		return phase.Outcome{}, err
 	}
 	if !dispute.isInquiry() {
-		return phase.Outcome{}, inbox.Refused("dispute %s is no inquiry", dispute.ID)
+		return phase.Outcome{}, inbox.Refused("dispute %s is not an inquiry", dispute.ID)
 	}
 	before := dispute.object()
 	status := dispute.Status
@@ -46,18 +46,18 @@ var DecideDispute = payment.NotificationFlow(acquirer.DisputeClosed, "dispute_de
 	}
 	before, status := dispute.object(), dispute.Status
 	switch {
-	case in.News.Outcome == acquirer.OutcomeWithdrawn && dispute.isInquiry():
+	case in.Notification.Outcome == acquirer.OutcomeWithdrawn && dispute.isInquiry():
 		dispute.Status = inquiryClosed
-	case in.News.Outcome != acquirer.OutcomeWithdrawn && dispute.isInquiry():
-		return phase.Outcome{}, inbox.NotYet("dispute %s is an inquiry still", dispute.ID)
-	case in.News.Outcome == acquirer.OutcomeWon:
+	case in.Notification.Outcome != acquirer.OutcomeWithdrawn && dispute.isInquiry():
+		return phase.Outcome{}, inbox.NotYet("dispute %s is still an inquiry", dispute.ID)
+	case in.Notification.Outcome == acquirer.OutcomeWon:
 		dispute.Status = disputeWon
 		dispute.reinstate(tx)
 		charge.ChargeBack(tx, -dispute.Amount)
-	case in.News.Outcome == acquirer.OutcomeLost:
+	case in.Notification.Outcome == acquirer.OutcomeLost:
 		dispute.Status = disputeLost
 	default:
-		return phase.Outcome{}, inbox.Refused("a chargeback cannot end as %q", in.News.Outcome)
+		return phase.Outcome{}, inbox.Refused("a chargeback cannot end as %q", in.Notification.Outcome)
 	}
 	dispute.change(tx, status)
 	previous, err := event.Changes(before, dispute.object())
@@ -73,15 +73,15 @@ var DecideDispute = payment.NotificationFlow(acquirer.DisputeClosed, "dispute_de
 
 // openDisputeNamed locks the dispute that a notification goes on about.
 func openDisputeNamed(ctx context.Context, tx *phase.Tx, in payment.NotificationParams) (*Dispute, error) {
-	dispute, err := disputeNamed(ctx, tx, in.News.Reference)
+	dispute, err := disputeNamed(ctx, tx, in.Notification.Reference)
 	switch {
 	case err != nil:
 		return nil, err
 	case dispute == nil:
-		return nil, inbox.NotYet("no dispute here is called %s", in.News.Reference)
+		return nil, inbox.NotYet("dispute %s not found", in.Notification.Reference)
 	case dispute.isClosed():
 		return nil, inbox.Refused("dispute %s is closed: %s", dispute.ID, dispute.Status)
-	case dispute.ChargeID != in.Charge || dispute.Amount != in.News.Amount:
+	case dispute.ChargeID != in.Charge || dispute.Amount != in.Notification.Amount:
 		return nil, inbox.Refused("dispute %s is about %d of charge %s", dispute.ID, dispute.Amount, dispute.ChargeID)
 	}
 	return dispute, nil

@@ -17,13 +17,13 @@ import (
 var OpenDispute = payment.NotificationFlow(acquirer.DisputeOpened, "dispute_opened", func(
 	ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge,
 ) (phase.Outcome, error) {
-	news := in.News
+	news := in.Notification
 	known, err := disputeNamed(ctx, tx, news.Reference)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
 	case known != nil:
-		return phase.Outcome{}, inbox.Refused("dispute %s is open already, as %s", news.Reference, known.ID)
+		return phase.Outcome{}, inbox.Refused("dispute %s is already open, as %s", news.Reference, known.ID)
 	case !charge.Captured:
 		return phase.Outcome{}, inbox.NotYet("charge %s is not captured", charge.ID)
 	}

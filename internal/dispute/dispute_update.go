@@ -47,7 +47,7 @@ type disputeState struct {
 	ID     string
 	Before json.RawMessage // the object before the request
 	Order  acquirer.Order
-	Answer acquirer.Answer
+	Result acquirer.Result `json:"Answer"` // as stored requests name it
 }
 
 // The recovery points of an answer to a dispute.
@@ -64,57 +64,56 @@ const (
 //	   claim + keep, reserve        send, no tx open         under review, answer
 //
 // It has no compensation: evidence that arrives late is better than none.
-var UpdateDispute = phase.Define("dispute.update", 1,
-	phase.Atomic(evidenceRecorded, func(
-		ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return recordEvidence(ctx, tx, in.ID, in.DisputeParams, s)
-	}),
-	phase.Foreign(evidenceAnswered, acquirer.Port, func(
-		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateDisputeParams, s *disputeState,
-	) error {
-		return sendEvidence(ctx, call, s)
-	}),
-	phase.Atomic(evidenceSubmitted, func(
-		ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return submitEvidence(ctx, tx, in.DisputeParams, s)
-	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateDisputeParams) error {
+var UpdateDispute = updateBy[UpdateDisputeParams]("dispute.update").Check(func(
+	ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateDisputeParams,
+) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	_, err := disputeOr404(resource.Get[Dispute](ctx, db, disputeByID, resource.ViewerOf(caller), in.ID))(in.ID)
+	_, err := disputeOr404(resource.Get[Dispute](ctx, db, disputeByID, resource.PrincipalOfCheck(caller), in.ID))(in.ID)
 	return err
 })
 
 // UpdateChargeDispute is UpdateDispute at the charge's own address.
-var UpdateChargeDispute = phase.Define("charge.dispute.update", 1,
-	phase.Atomic(evidenceRecorded, func(
-		ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return recordEvidence(ctx, tx, in.Found, in.DisputeParams, s)
-	}),
-	phase.Foreign(evidenceAnswered, acquirer.Port, func(
-		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateChargeDisputeParams, s *disputeState,
-	) error {
-		return sendEvidence(ctx, call, s)
-	}),
-	phase.Atomic(evidenceSubmitted, func(
-		ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState,
-	) (phase.Outcome, error) {
-		return submitEvidence(ctx, tx, in.DisputeParams, s)
-	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeDisputeParams) error {
+var UpdateChargeDispute = updateBy[UpdateChargeDisputeParams]("charge.dispute.update").Check(func(
+	ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeDisputeParams,
+) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	dispute, err := disputeOfCharge(ctx, db, resource.ViewerOf(caller), in.Charge)
+	dispute, err := disputeOfCharge(ctx, db, resource.PrincipalOfCheck(caller), in.Charge)
 	if err == nil {
 		in.Found = dispute.ID
 	}
 	return err
 })
+
+func (in UpdateDisputeParams) dispute() string       { return in.ID }
+func (in UpdateChargeDisputeParams) dispute() string { return in.Found }
+func (in DisputeParams) update() DisputeParams       { return in }
+
+func updateBy[P interface {
+	dispute() string
+	update() DisputeParams
+}](name string) *phase.Flow[P, disputeState] {
+	return phase.Define(name, 1,
+		phase.Atomic(evidenceRecorded, func(
+			ctx context.Context, tx *phase.Tx, in P, s *disputeState,
+		) (phase.Outcome, error) {
+			return recordEvidence(ctx, tx, in.dispute(), in.update(), s)
+		}),
+		phase.Foreign(evidenceAnswered, acquirer.Port, func(
+			ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ P, s *disputeState,
+		) error {
+			return sendEvidence(ctx, call, s)
+		}),
+		phase.Atomic(evidenceSubmitted, func(
+			ctx context.Context, tx *phase.Tx, in P, s *disputeState,
+		) (phase.Outcome, error) {
+			return submitEvidence(ctx, tx, in.update(), s)
+		}),
+	)
+}
 
 func (in DisputeParams) check() error {
 	if _, err := in.Metadata.Apply(nil); err != nil {
@@ -138,7 +137,7 @@ func recordEvidence(
 	}
 	if (in.Evidence != nil || in.submits()) && !dispute.needsResponse() {
 		return phase.Refuse(dispute.ID,
-			apierror.Invalid("", "Dispute %s is %s: it takes no more evidence.", dispute.ID, dispute.Status)), nil
+			apierror.Invalid("", "Dispute %s is %s: it accepts no more evidence.", dispute.ID, dispute.Status)), nil
 	}
 	before := dispute.object()
 	dispute.Metadata, err = in.Metadata.Apply(dispute.Metadata)
@@ -172,7 +171,7 @@ func recordEvidence(
 }
 
 func sendEvidence(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *disputeState) (err error) {
-	s.Answer, err = call.To().SubmitEvidence(ctx, call.Permit, s.Order)
+	s.Result, err = call.To().SubmitEvidence(ctx, call.Permit, s.Order)
 	return err
 }
 
@@ -185,10 +184,10 @@ func submitEvidence(ctx context.Context, tx *phase.Tx, in DisputeParams, s *disp
 	}
 	status := dispute.Status
 	dispute.LockedBy = nil
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		dispute.change(tx, status)
 		return phase.Refuse(dispute.ID,
-			apierror.Invalid("", "The evidence for dispute %s was not accepted: %s", dispute.ID, s.Answer.Message)), nil
+			apierror.Invalid("", "The evidence for dispute %s was not accepted: %s", dispute.ID, s.Result.Message)), nil
 	}
 	dispute.Submissions++
 	switch {
@@ -223,9 +222,5 @@ func (d *Dispute) replyWithUpdate(
 }
 
 func replyWithDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, d *Dispute) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, d.Render())
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(d.ID, body), nil
+	return resource.Reply(ctx, tx, paths, d.ID, d.Render())
 }

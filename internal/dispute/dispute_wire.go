@@ -26,11 +26,11 @@ type DisputeObject struct {
 }
 
 type evidenceDetails struct {
-	DueBy               *int64         `json:"due_by"`
-	EnhancedEligibility map[string]any `json:"enhanced_eligibility"`
-	HasEvidence         bool           `json:"has_evidence"`
-	PastDue             bool           `json:"past_due"`
-	SubmissionCount     int64          `json:"submission_count"`
+	DueBy               *int64                        `json:"due_by"`
+	EnhancedEligibility map[string]programEligibility `json:"enhanced_eligibility"`
+	HasEvidence         bool                          `json:"has_evidence"`
+	PastDue             bool                          `json:"past_due"`
+	SubmissionCount     int64                         `json:"submission_count"`
 }
 
 type disputedPaymentDetails struct {
@@ -121,18 +121,20 @@ func (d *Dispute) object() DisputeObject {
 	return o
 }
 
+type programEligibility struct {
+	RequiredActions []string `json:"required_actions,omitempty"`
+	Status          string   `json:"status"`
+}
+
 // eligibility says what a network's special programs still want.
-func eligibility(programs []string) map[string]any {
-	details := map[string]any{}
+func eligibility(programs []string) map[string]programEligibility {
+	details := map[string]programEligibility{}
 	for _, p := range programs {
 		switch p {
 		case "visa_compelling_evidence_3":
-			details[p] = map[string]any{
-				"required_actions": []string{"missing_customer_identifiers"},
-				"status":           "requires_action",
-			}
+			details[p] = programEligibility{[]string{"missing_customer_identifiers"}, "requires_action"}
 		case "visa_compliance":
-			details[p] = map[string]any{"status": "requires_fee_acknowledgement"}
+			details[p] = programEligibility{Status: "requires_fee_acknowledgement"}
 		}
 	}
 	return details

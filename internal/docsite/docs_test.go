@@ -18,6 +18,29 @@ import (
 // mostWords is how long a stop may be: a newcomer reads all seven in three minutes.
 const mostWords = 200
 
+// headless is the first row of a table, if one of its cells is empty: a screen reader has no name
+// for that column.
+var headless = regexp.MustCompile(`(?m)^\|(?:.*\|)? +\|(?:.*)\n\|(?:-+\|)+$`)
+
+func TestTablesHaveHeadings(t *testing.T) {
+	t.Parallel()
+	read := 0
+	err := fs.WalkDir(docs.Files, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		read++
+		text, err := docs.Files.ReadFile(file)
+		if found := headless.Find(text); found != nil {
+			t.Errorf("%s: a column of this table has no heading:\n%s", file, found)
+		}
+		return err
+	})
+	if err != nil || read < 60 {
+		t.Errorf("%d documents were read, %v", read, err)
+	}
+}
+
 func TestStops(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(docs.Files, "start/*.md")

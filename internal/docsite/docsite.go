@@ -34,7 +34,7 @@ type Config struct {
 	// Token is what a form has to carry.
 	Token func(r *http.Request) string
 	// Ask sends a request to the API in the name of an account's test mode.
-	Ask func(r *http.Request, account, method, path, key string, form url.Values) (*api.Answer, error)
+	Ask func(r *http.Request, account, method, path, key string, form url.Values) (*api.InternalResponse, error)
 	// Lab has the recorded runs that the first pages show.
 	Lab *page.Pages
 	// Source has the files that the documents name; nil: they link to none.

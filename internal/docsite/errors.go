@@ -124,7 +124,7 @@ func (p *Pages) errors(w http.ResponseWriter, r *http.Request) {
 	}
 	if code := r.PathValue("code"); code != "" {
 		if !slices.ContainsFunc(found.Codes, func(c errorCode) bool { return c.Name == code }) {
-			p.docs(w, r) // which says that there is no such page
+			p.docs(w, r) // which says that the page was not found
 			return
 		}
 		http.Redirect(w, r, "/docs/errors#"+code, http.StatusSeeOther) //nolint:gosec // the code was found in the list

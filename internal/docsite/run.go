@@ -25,7 +25,7 @@ type ran struct {
 	Body      string
 }
 
-var errNotHere = errors.New("the contract has no such example")
+var errNotHere = errors.New("example not found in the contract")
 
 // postRun runs an example of the contract for the demo's first account, and what
 // has to exist before it.
@@ -81,7 +81,9 @@ func (p *Pages) run(r *http.Request, account, id, name string) (*ran, error) {
 }
 
 // take asks for one step, and again until what it waits for is there.
-func (p *Pages) take(r *http.Request, account string, step step, answers map[string]string) (*api.Answer, error) {
+func (p *Pages) take(
+	r *http.Request, account string, step step, answers map[string]string,
+) (*api.InternalResponse, error) {
 	path, key, form := step.Path.with(answers), "", url.Values{}
 	for _, p := range step.Params {
 		form.Add(p[0].with(answers), p[1].with(answers))

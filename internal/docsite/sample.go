@@ -73,7 +73,7 @@ type chain struct{ steps []step }
 
 func (c *chain) add(o operation, e example, depth int) error {
 	if depth > deepest {
-		return errors.New("its examples go in a circle")
+		return errors.New("its examples form a cycle")
 	}
 	values := map[string]piece{}
 	for name, value := range e.Path {

@@ -27,7 +27,7 @@ var stops = map[string]stop{
 	"01-why-it-is-hard": {Designs: []string{"naive"}, Fault: "answer-not-recorded", Choices: counts, Answer: "2",
 		Question: "The customer pressed Pay once. How many times is the card charged?"},
 	"02-a-lock": {Designs: []string{"redis-1s"}, Fault: "slow-bank", Choices: counts, Answer: "2",
-		Question: "The bank takes 3 seconds, the lock lives for 1. How many times is the card charged?"},
+		Question: "The bank takes 1.8 seconds, and the lock lives for one. How many times is the card charged?"},
 	"03-a-transaction": {Designs: []string{"table-tx"}, Fault: "answer-not-recorded", Choices: counts, Answer: "2",
 		Question: "Everything is in one transaction. How many times is the card charged?"},
 	"04-recovery-points": {Designs: []string{"points"}, Fault: "before-bank", Choices: counts, Answer: "1",
@@ -37,7 +37,7 @@ var stops = map[string]stop{
 	"06-the-fence": {Designs: []string{"ratchet"}, Fault: "stopped", Choices: counts, Answer: "1",
 		Question: "Two processes bring the same payment to its end. How many times is the card charged?"},
 	"07-try-it": {Designs: []string{"ratchet"}, Fault: "while-charging",
-		Question: "The bank was called twice and charged once. Which part did that?",
+		Question: "The bank was called twice and charged once. Which part prevented the second charge?",
 		Choices:  []string{"the lock", "the transaction", "the derived key"}, Answer: "the derived key"},
 }
 
@@ -57,7 +57,7 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request, d docsPage, s stop)
 	intro, why, _ := strings.Cut(string(d.Body), "<hr>\n")
 	fault, _ := lab.FindFault(s.Fault)
 	shown := stopPage{docsPage: d, stop: s, Intro: template.HTML(intro), Why: template.HTML(why),
-		Story: fault.Story, Minutes: (d.Of-d.Chapter)/2 + 1, Shop: p.Shop, CSRF: p.Token(r)}
+		Story: fault.Story, Minutes: max(1, (d.Of+1-d.Chapter)/2), Shop: p.Shop, CSRF: p.Token(r)}
 	for _, design := range s.Designs {
 		shown.Lanes = append(shown.Lanes, p.Lab.Recorded(design, s.Fault))
 	}

@@ -158,7 +158,7 @@ func (e *WebhookEndpoint) insert(tx *phase.Tx, slot int16) {
 	})
 }
 
-// An endpoint that is enabled again gets its time to fail anew.
+// An endpoint that is enabled again gets the full time to fail again.
 const updateEndpoint = `
 	UPDATE webhook_endpoints
 	SET url = @url, description = @description, enabled_events = @enabled_events, metadata = @metadata,

@@ -78,9 +78,5 @@ func createEndpoint(
 	if object.Secret, err = tx.EncryptInResponse(signing); err != nil {
 		return phase.Outcome{}, err
 	}
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, object)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(endpoint.ID, body), nil
+	return resource.Reply(ctx, tx, in.Expand, endpoint.ID, object)
 }

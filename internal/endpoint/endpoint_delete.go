@@ -22,7 +22,7 @@ const endpointDeleted = "endpoint_deleted"
 var DeleteWebhookEndpoint = phase.Define("webhook_endpoint.delete", 1,
 	phase.Atomic(endpointDeleted, removeEndpoint),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteWebhookEndpointParams) error {
-	_, err := existingEndpoint(ctx, db, endpointByID, resource.ViewerOf(caller), in.ID)
+	_, err := existingEndpoint(ctx, db, endpointByID, resource.PrincipalOfCheck(caller), in.ID)
 	return err
 })
 

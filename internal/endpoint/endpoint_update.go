@@ -27,7 +27,7 @@ const endpointUpdated = "endpoint_updated"
 var UpdateWebhookEndpoint = phase.Define("webhook_endpoint.update", 1,
 	phase.Atomic(endpointUpdated, changeEndpoint),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateWebhookEndpointParams) error {
-	if _, err := existingEndpoint(ctx, db, endpointByID, resource.ViewerOf(caller), in.ID); err != nil {
+	if _, err := existingEndpoint(ctx, db, endpointByID, resource.PrincipalOfCheck(caller), in.ID); err != nil {
 		return err
 	}
 	if in.EnabledEvents != nil && len(in.EnabledEvents) == 0 {
@@ -61,9 +61,5 @@ func changeEndpoint(
 		}
 	}
 	endpoint.update(tx)
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, endpoint.Render())
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(endpoint.ID, body), nil
+	return resource.Reply(ctx, tx, in.Expand, endpoint.ID, endpoint.Render())
 }

@@ -29,19 +29,20 @@ const eventSentAgain = "event_sent_again"
 var RetryEvent = phase.Define("event.retry", 1,
 	phase.Atomic(eventSentAgain, sendAgain),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *RetryEventParams) error {
-	if _, err := event.RetrieveEvent(ctx, db, resource.ViewerOf(caller), resource.Retrieve{ID: in.ID}); err != nil {
+	_, err := event.RetrieveEvent(ctx, db, resource.PrincipalOfCheck(caller), resource.Retrieve{ID: in.ID})
+	if err != nil {
 		return err
 	}
 	if in.WebhookEndpoint == "" {
 		return nil
 	}
-	endpoint, err := existingEndpoint(ctx, db, endpointByID, resource.ViewerOf(caller), in.WebhookEndpoint)
+	endpoint, err := existingEndpoint(ctx, db, endpointByID, resource.PrincipalOfCheck(caller), in.WebhookEndpoint)
 	if err != nil {
 		return resource.AsParam(err, "webhook_endpoint")
 	}
 	if endpoint.Status != endpointEnabled {
 		return apierror.Invalid("webhook_endpoint",
-			"This webhook endpoint is disabled. Enable it before you have events sent to it.")
+			"This webhook endpoint is disabled. Enable it before you send events to it.")
 	}
 	return nil
 })

@@ -44,8 +44,8 @@ type Event struct {
 // Data is data of an event: the object as a plain GET shows it, and what
 // the changed fields were before.
 type Data struct {
-	Object             any            `json:"object"`
-	PreviousAttributes map[string]any `json:"previous_attributes,omitempty"`
+	Object             any         `json:"object"`
+	PreviousAttributes wire.Object `json:"previous_attributes,omitempty"`
 }
 
 // Insert writes an event with its deliveries, one to each endpoint that subscribes to
@@ -90,7 +90,7 @@ type row struct {
 
 // Emit queues an event in the transaction of its change, so that both commit or
 // neither does. previous is nil except for updates.
-func Emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]any) {
+func Emit(tx *phase.Tx, kind, objectID string, object any, previous wire.Object) {
 	tx.Write(Insert, Args(Event{
 		ID:             tx.NewID("evt"),
 		Livemode:       tx.Livemode,
@@ -111,7 +111,7 @@ func Args(e Event, accountID, objectID string, data Data) postgres.Rows {
 
 // Changes compares two forms of an object and returns the old values of what
 // differs: previous_attributes of an update's event.
-func Changes(before, after any) (map[string]any, error) {
+func Changes(before, after any) (wire.Object, error) {
 	old, err := resource.Tree(before)
 	if err != nil {
 		return nil, err
@@ -125,11 +125,11 @@ func Changes(before, after any) (map[string]any, error) {
 
 // differences are the old values of the fields that differ: of a hash only the keys that
 // differ, of a list the entire list. A field that was missing before is null, as at Stripe.
-func differences(old, now map[string]any) map[string]any {
-	previous := map[string]any{}
+func differences(old, now wire.Object) wire.Object {
+	previous := wire.Object{}
 	for name, value := range old {
-		was, wasHash := value.(map[string]any)
-		is, isHash := now[name].(map[string]any)
+		was, wasHash := value.(wire.Object)
+		is, isHash := now[name].(wire.Object)
 		switch {
 		case reflect.DeepEqual(value, now[name]):
 		case wasHash && isHash:
@@ -187,8 +187,8 @@ func (e *Event) cause() *string {
 	return &e.RequestID
 }
 
-// What is not delivered yet and what never was are both unacknowledged; what was
-// written off with its endpoint is not waited for.
+// Pending and failed deliveries are both unacknowledged. Deliveries that were canceled
+// with their endpoint do not count.
 const eventColumns = `id, type, livemode, data, api_version, request_id, idempotency_key, created_at,
 	       (SELECT count(*) FROM ` + unacknowledged + ` AND d.event_id = events.id) AS unacknowledged`
 
@@ -212,7 +212,7 @@ const (
 )
 
 // WantedTypes are the types that match a pattern in @types, in a statement that reads a page of each of them. The types
-// that an account has are found one by one in the index that begins with them: each look-up skips to the next type.
+// that an account has are found one by one in the index that begins with them: each lookup skips to the next type.
 const WantedTypes = `RECURSIVE known (type) AS (
 		(SELECT e.type FROM events e WHERE e.account_id = @account_id ORDER BY e.type LIMIT 1)
 		UNION ALL
@@ -271,7 +271,7 @@ func (e *Event) age(ctx context.Context, db phase.Reader, v resource.Principal) 
 	if err != nil {
 		return err
 	}
-	object, is := data["object"].(map[string]any)
+	object, is := data["object"].(wire.Object)
 	if !is {
 		return fmt.Errorf("event %s has no object", e.ID)
 	}

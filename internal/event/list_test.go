@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// filled is a database with many events of few types. Every hundredth is of a rare type, and every thousandth could
+// filled is a database with many events of few types. Every hundredth has a rare type, and every thousandth could
 // not be delivered to either endpoint.
 func filled(t *testing.T) *pgtest.DB {
 	t.Helper()

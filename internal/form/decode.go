@@ -37,12 +37,12 @@ import (
 // The first complaint is about unknown names, then about what is missing,
 // then about values, each in the order sent or declared. It is an *apierror.Error
 // with status 400. Any other error means that the struct can not be decoded into,
-// for any input. After an error the struct's content is of no use.
+// for any input. After an error the struct's content is undefined.
 //
 // Decode changes one thing in values: the booleans True and False become true and
 // false, for Canonical.
 //
-// What was decoded survives encoding/json and back unchanged, unless a type that
+// A decoded struct survives encoding/json and back unchanged, unless a type that
 // unmarshals text has its own reasons not to.
 func Decode(values Values, into any) error { return DecodeOf(values, into, nil) }
 

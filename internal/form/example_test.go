@@ -35,7 +35,7 @@ func Example() {
 	// 1h3:t6:amountt4:2000t8:currencyt3:usdt8:metadatah1:t5:ordert4:4711
 }
 
-// What is wrong is an error in Stripe's words.
+// Invalid input is an error in Stripe's words.
 func ExampleDecode_refused() {
 	var params struct {
 		Amount int64 `form:"amount,required" min:"1"`

@@ -43,9 +43,9 @@ func (v Values) Text(path ...string) (string, bool) {
 	return n.text, true
 }
 
-// With returns values in which a name has another text; v stays as it is. A hash on
-// the way is made if it was not sent. What was sent in its place, and is none, stays
-// for Decode to refuse.
+// With returns values in which a name has another text; v stays as it is. If a hash on
+// the way was not sent, it is created. If something else was sent in its place, it stays
+// for Decode to reject.
 func (v Values) With(value string, path ...string) Values {
 	return Values{root: v.root.with(value, path)}
 }

@@ -190,7 +190,7 @@ func setterFor(t reflect.Type) (setter, error) {
 		}
 		return listOf(inner), nil
 	default:
-		return nil, fmt.Errorf("a %s can not be read from a form", t)
+		return nil, fmt.Errorf("a %s cannot be read from a form", t)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package id mints the identifiers of everything the API can name.
+// Package id generates the IDs of all API objects.
 //
 // An id is a prefix, eight base-62 digits of milliseconds and sixteen random
 // ones: "ch_0VbTq1s3" + "k2…". Ids made later sort later, byte for byte, so a

@@ -17,8 +17,8 @@ type Reader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Found is the present state of a key.
-type Found struct {
+// Lookup is the present state of a key.
+type Lookup struct {
 	ID                 string
 	Method             string
 	Path               string
@@ -27,15 +27,15 @@ type Found struct {
 	FingerprintVersion int16
 	State              string
 	Epoch              int32
-	OwnerAlive         bool // a live process drives it: leave it alone
+	OwnerAlive         bool // a live process executes it: leave it alone
 	Response           StoredResponse
 	CreatedAt          time.Time
 	ExpiresAt          time.Time
 	Erased             bool // the answer is no longer what was answered
-	Replicated         bool // a commit waits for a synchronous standby: a read may see what a fail-over undoes
+	Replicated         bool // a commit waits for a synchronous standby: a read may see what a failover undoes
 }
 
-// Alive says whether a process (w, of workers) lives. One whose row has lapsed, or is
+// Alive says whether a process (w, of workers) lives. One whose row has expired, or is
 // gone, counts as dead; so does one whose row lies further ahead than any process
 // sets it: the clock has fallen back since. If that judgment is wrong, the fence
 // makes it harmless.
@@ -80,7 +80,7 @@ const findRequests = `
 
 // Finding is what looking a key up yields.
 type Finding struct {
-	Found *Found    // nil: the key has not been used
+	Found *Lookup   // nil: the key has not been used
 	Now   time.Time // the database's time
 	Err   error     // ErrDamaged, where rows are lost
 }
@@ -103,7 +103,7 @@ func FindAll(ctx context.Context, db Reader, keys ...Key) ([]Finding, error) {
 }
 
 // Find is FindAll of one key.
-func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
+func Find(ctx context.Context, db Reader, key Key) (*Lookup, time.Time, error) {
 	findings, err := FindAll(ctx, db, key)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -114,7 +114,7 @@ func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
 // FindReplicated is Find in a transaction that also writes. Its commit waits for the
 // standby, which by then has everything that the transaction saw. It fails if the
 // standby does not answer until ctx ends.
-func FindReplicated(ctx context.Context, pool *pgxpool.Pool, key Key) (*Found, error) {
+func FindReplicated(ctx context.Context, pool *pgxpool.Pool, key Key) (*Lookup, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find request: %w", err)
@@ -139,7 +139,7 @@ func findingIn(row pgx.CollectableRow) (finding Finding, err error) {
 	var epoch *int32
 	var alive *bool
 	var createdAt, expiresAt *time.Time
-	f := &Found{}
+	f := &Lookup{}
 	err = row.Scan(&finding.Now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
 		&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt,
 		&f.Erased, &f.Replicated)
@@ -198,7 +198,7 @@ type CommitStatus struct {
 
 // ResolveCommit finds out what became of a commit whose acknowledgment was lost, in one
 // transaction that waits for the holder of the run's lock, writes, and then reads. A
-// read alone could show a commit that a fail-over is about to undo; here the commit of
+// read alone could show a commit that a failover is about to undo; here the commit of
 // the write covers the earlier one. It returns nil if there is no row.
 //
 // Each of the three statements sees what was committed before it, and the last one

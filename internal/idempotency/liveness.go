@@ -24,12 +24,12 @@ const renewWorker = `
 	VALUES (@id, @kind, @host, @pid, clock_timestamp(), @secrets, clock_timestamp() + @alive_for::interval)
 	ON CONFLICT (id) DO UPDATE SET alive_until = clock_timestamp() + @alive_for::interval`
 
-const forgetWorkers = `DELETE FROM workers WHERE id = @id OR alive_until < clock_timestamp() - interval '1 hour'`
+const deleteExpired = `DELETE FROM workers WHERE id = @id OR alive_until < clock_timestamp() - interval '1 hour'`
 
 // Liveness is this process's row in workers. While the process renews it, others leave its
 // requests alone. A second after it stops, any process may take them over.
 type Liveness struct {
-	ID      string // the owner of every request this process drives
+	ID      string // the owner of every request this process executes
 	kind    string
 	secrets [][]byte
 	pool    *pgxpool.Pool
@@ -56,7 +56,7 @@ func (l *Liveness) Run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			_, _ = l.pool.Exec(last, forgetWorkers, pgx.StrictNamedArgs{"id": l.ID})
+			_, _ = l.pool.Exec(last, deleteExpired, pgx.StrictNamedArgs{"id": l.ID})
 			return
 		case <-tick.C:
 			// A failure is no disaster: our requests may be taken over, and the

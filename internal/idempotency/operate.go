@@ -13,7 +13,7 @@ import (
 
 // What an operator may do with a request: look at it, have it retried now, and, if
 // Ratchet cannot know whether the acquirer acted, decide that it did not. None of these
-// changes a request that a live process drives.
+// changes a request that a live process executes.
 
 // Summary is all that the rows of a request say, for an operator.
 type Summary struct {
@@ -124,54 +124,54 @@ func standings(ctx context.Context, db Reader, sql string, args pgx.StrictNamedA
 	return found, nil
 }
 
-// JournalLine is a recovery point that a request has passed.
-type JournalLine struct {
+// ReachedPoint is a recovery point that a request has passed.
+type ReachedPoint struct {
 	Point string
 	Epoch int32
 	At    time.Time
 }
 
-const journalLines = `
+const selectRecoveryPoints = `
 	SELECT recovery_point AS point, epoch, reached_at AS at FROM request_checkpoints
 	WHERE account_id = @account_id AND request_id = @id ORDER BY at`
 
-// Journal reads the points a request has passed, in order.
-func Journal(ctx context.Context, db Reader, accountID, id string) ([]JournalLine, error) {
-	rows, err := db.Query(ctx, journalLines, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
+// RecoveryPoints reads the points that a request has passed, in order.
+func RecoveryPoints(ctx context.Context, db Reader, accountID, id string) ([]ReachedPoint, error) {
+	rows, err := db.Query(ctx, selectRecoveryPoints, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
 	if err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
+		return nil, fmt.Errorf("read the recovery points: %w", err)
 	}
-	lines, err := pgx.CollectRows(rows, pgx.RowToStructByName[JournalLine])
+	lines, err := pgx.CollectRows(rows, pgx.RowToStructByName[ReachedPoint])
 	if err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
+		return nil, fmt.Errorf("read the recovery points: %w", err)
 	}
 	return lines, nil
 }
 
-// CallLine is one key under which another system was asked, and what is known of it.
-type CallLine struct {
+// RequestCall is one key under which another system was called, and what is known of it.
+type RequestCall struct {
 	Phase      string
 	Generation int16
 	DerivedKey string
-	AskedAt    time.Time
-	Sends      int32
-	Verdict    string
-	Evidence   *string
+	SentAt     time.Time
+	Attempts   int32
+	Outcome    string
+	Proof      *string
 }
 
-const callLines = `
-	SELECT phase, generation, derived_key, sent_at AS asked_at, attempts AS sends, outcome AS verdict, proof AS evidence
+const selectCalls = `
+	SELECT phase, generation, derived_key, sent_at, attempts, outcome, proof
 	FROM request_calls
 	WHERE account_id = @account_id AND request_id = @id
 	ORDER BY sent_at, generation`
 
-// Calls reads everything that was asked of other systems for a request.
-func Calls(ctx context.Context, db Reader, accountID, id string) ([]CallLine, error) {
-	rows, err := db.Query(ctx, callLines, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
+// Calls reads all calls to other systems for a request.
+func Calls(ctx context.Context, db Reader, accountID, id string) ([]RequestCall, error) {
+	rows, err := db.Query(ctx, selectCalls, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
 	if err != nil {
 		return nil, fmt.Errorf("read calls: %w", err)
 	}
-	lines, err := pgx.CollectRows(rows, pgx.RowToStructByName[CallLine])
+	lines, err := pgx.CollectRows(rows, pgx.RowToStructByName[RequestCall])
 	if err != nil {
 		return nil, fmt.Errorf("read calls: %w", err)
 	}
@@ -179,8 +179,8 @@ func Calls(ctx context.Context, db Reader, accountID, id string) ([]CallLine, er
 }
 
 // ErrNotYours says that a request is in a state in which a person has nothing to
-// do with it: finished, or driven by a live process.
-var ErrNotYours = errors.New("the request is not in a state for this")
+// do with it: finished, or executed by a live process.
+var ErrNotYours = errors.New("the request's state does not allow this")
 
 // A request that needed review gets all its attempts back, because an operator has looked
 // at what used them up. Others keep their count. A request whose process has crashed is
@@ -193,35 +193,35 @@ const parkNow = `
 	  AND (state IN ('parked', 'needs_review') OR state = 'running' AND NOT ` + IsExecuting + `)
 	RETURNING request_id`
 
-// A run whose process does not know of it, because the answer to a take-over was lost, is as
-// good as parked. Nothing was tried, so this is no attempt.
-const parkUndriven = `
-	WITH undriven AS (
+// A run whose process does not know of it, because the answer to a takeover was lost, is as
+// good as parked. Nothing was tried, so this does not count as an attempt.
+const parkUnexecuted = `
+	WITH unexecuted AS (
 		SELECT account_id, request_id FROM runs
 		WHERE state = 'running' AND owner = @owner AND lease_until < clock_timestamp() + @left::interval
-		  AND request_id <> ALL (@driven::text[])
+		  AND request_id <> ALL (@executing::text[])
 		ORDER BY account_id, request_id
 		FOR NO KEY UPDATE SKIP LOCKED
 	)
 	UPDATE runs r
 	SET state = 'parked', owner = NULL, lease_until = NULL, due_at = clock_timestamp()
-	FROM undriven u
+	FROM unexecuted u
 	WHERE r.account_id = u.account_id AND r.request_id = u.request_id AND r.state = 'running'
 	RETURNING r.request_id`
 
-// ParkUndriven parks the runs that the database counts as owner's, that owner does not
-// drive, and that nothing has moved for some time. It returns their requests' IDs.
-func ParkUndriven(
-	ctx context.Context, db Reader, owner string, driven []string, unmoved time.Duration,
+// ParkUnexecuted parks the runs that the database counts as owner's, that owner does not
+// execute, and that nothing has moved for some time. It returns their requests' IDs.
+func ParkUnexecuted(
+	ctx context.Context, db Reader, owner string, executing []string, unmoved time.Duration,
 ) ([]string, error) {
-	rows, err := db.Query(ctx, parkUndriven, pgx.StrictNamedArgs{
-		"owner": owner, "driven": driven, "left": LeaseTime - unmoved})
+	rows, err := db.Query(ctx, parkUnexecuted, pgx.StrictNamedArgs{
+		"owner": owner, "executing": executing, "left": LeaseTime - unmoved})
 	if err != nil {
-		return nil, fmt.Errorf("park undriven requests: %w", err)
+		return nil, fmt.Errorf("park requests without an execution: %w", err)
 	}
 	parked, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("park undriven requests: %w", err)
+		return nil, fmt.Errorf("park requests without an execution: %w", err)
 	}
 	return parked, nil
 }
@@ -254,10 +254,10 @@ const lockHeld = `
 // held request's open key, and will not, announces the next key and makes the
 // request due. If the finding is wrong, money moves twice: this is the one place
 // where it can. secret keys the derived keys. phase chooses among several open
-// calls; with one it may be empty. It returns the key that is spent and the next one.
+// calls; with one it may be empty. It returns the retired key and the next one.
 func Release(
-	ctx context.Context, tx pgx.Tx, secret []byte, accountID, id, phase, evidence string,
-) (spent, next ForeignCall, err error) {
+	ctx context.Context, tx pgx.Tx, secret []byte, accountID, id, phase, proof string,
+) (retired, next ForeignCall, err error) {
 	rows, err := tx.Query(ctx, lockHeld, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
 	if err != nil {
 		return ForeignCall{}, ForeignCall{}, fmt.Errorf("lock held request: %w", err)
@@ -269,18 +269,18 @@ func Release(
 	if err != nil {
 		return ForeignCall{}, ForeignCall{}, fmt.Errorf("lock held request: %w", err)
 	}
-	spent, err = openCall(ctx, tx, r, phase)
+	retired, err = openCall(ctx, tx, r, phase)
 	if err != nil {
 		return ForeignCall{}, ForeignCall{}, err
 	}
-	next = ForeignCall{Phase: spent.Phase, Generation: spent.Generation + 1, AskedAt: r.ResumedAt}
+	next = ForeignCall{Phase: retired.Phase, Generation: retired.Generation + 1, SentAt: r.ResumedAt}
 	next.Key = DeriveKey(secret, r, next.Phase, next.Generation)
-	for _, s := range []Statement{retire(accountID, id, spent.Phase, evidence, false), Announce(r, next)} {
+	for _, s := range []Statement{retire(accountID, id, retired.Phase, proof, false), Announce(r, next)} {
 		if _, err := tx.Exec(ctx, s.SQL, s.Args); err != nil {
-			return ForeignCall{}, ForeignCall{}, fmt.Errorf("write the evidence and announce the next key: %w", err)
+			return ForeignCall{}, ForeignCall{}, fmt.Errorf("write the proof and announce the next key: %w", err)
 		}
 	}
-	return spent, next, TryNow(ctx, tx, accountID, id)
+	return retired, next, TryNow(ctx, tx, accountID, id)
 }
 
 // openCall is the call a decision is about.
@@ -291,8 +291,8 @@ func openCall(ctx context.Context, db Reader, r *Request, phase string) (Foreign
 	}
 	if len(open) == 1 && open[0].Retired {
 		return ForeignCall{},
-			fmt.Errorf("the last key of request %s is proven unused already: resume it, and it is asked under the "+
-				"next one", r.ID)
+			fmt.Errorf("the last key of request %s is proven unused already: resume it, and the call is repeated "+
+				"under the next one", r.ID)
 	}
 	var phases []string
 	for _, call := range open {
@@ -305,8 +305,9 @@ func openCall(ctx context.Context, db Reader, r *Request, phase string) (Foreign
 		phases = append(phases, call.Phase)
 	}
 	if len(phases) == 0 {
-		return ForeignCall{}, fmt.Errorf("request %s has no call without a verdict: there is nothing to decide", r.ID)
+		return ForeignCall{},
+			fmt.Errorf("request %s has no call with an unknown outcome: there is nothing to decide", r.ID)
 	}
 	return ForeignCall{},
-		fmt.Errorf("request %s has calls without a verdict in the phases %v: name one of them", r.ID, phases)
+		fmt.Errorf("request %s has calls with an unknown outcome in the phases %v: name one of them", r.ID, phases)
 }

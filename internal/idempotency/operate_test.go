@@ -173,11 +173,11 @@ func TestOperator(t *testing.T) {
 		if err != nil || len(calls) != 2 {
 			t.Fatalf("%v, %v", calls, err)
 		}
-		if calls[0].DerivedKey != old || calls[0].Verdict != "not_executed" || *calls[0].Evidence != "I asked them" {
+		if calls[0].DerivedKey != old || calls[0].Outcome != "not_executed" || *calls[0].Proof != "I asked them" {
 			t.Errorf("the old call is %+v", calls[0])
 		}
 		if calls[1].DerivedKey != idempotency.DeriveKey(secret, r, "paid", 2) || calls[1].Generation != 2 ||
-			calls[1].Verdict != "unknown" {
+			calls[1].Outcome != "unknown" {
 			t.Errorf("the next call is %+v", calls[1])
 		}
 		if got := summary(t, pool, "held").State; got != idempotency.Parked {

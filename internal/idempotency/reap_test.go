@@ -71,7 +71,7 @@ func TestReap(t *testing.T) {
 		Body:     []byte("{}\n"),
 		ObjectID: "or_1",
 	}
-	find := func(t *testing.T, pool *pgxpool.Pool, key string) *idempotency.Found {
+	find := func(t *testing.T, pool *pgxpool.Pool, key string) *idempotency.Lookup {
 		t.Helper()
 		found, _, err := idempotency.Find(t.Context(), pool, idempotency.Key{AccountID: account, Key: key})
 		if err != nil || found == nil {
@@ -220,7 +220,7 @@ func TestReapLooksAtWhatIsDue(t *testing.T) {
 	}
 }
 
-// A session keeps the plan of the look-up by which an archived response is compared with
+// A session keeps the plan of the lookup by which an archived response is compared with
 // its copy. Planned while the archive is empty, it must not read all of it later.
 func TestArchivingFindsCopiesByKey(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,8 @@ import (
 // The states of a request. The first three are those of its run; CHECK constraints
 // tie each to its columns.
 const (
-	Running  = "running"      // a process drives it, under a lease
-	Parked   = "parked"       // no process drives it; the completer will, when it is due
+	Running  = "running"      // a process executes it, under a lease
+	Parked   = "parked"       // no process executes it; the completer will, when it is due
 	Held     = "needs_review" // a person has to decide
 	Finished = "finished"     // its answer is final
 	Archived = "archived"     // its answer has moved to the archive; its key is still taken
@@ -54,6 +54,7 @@ type Key struct {
 type Caller struct {
 	Actor   string `json:"actor"`             // id of the API key
 	Address string `json:"address,omitempty"` // of the client
+	Client  string `json:"client,omitempty"`  // what the client calls itself, without card data and secrets
 	// Application is what else the application needs to know about the caller in a
 	// later phase, as a JSON object. This package only stores it.
 	Application json.RawMessage `json:"application,omitempty"`
@@ -96,7 +97,7 @@ type ForeignCall struct {
 	Phase      string
 	Generation int16
 	Key        string
-	AskedAt    time.Time
+	SentAt     time.Time
 	// its key is retired, with the proof that it did nothing: the next key can be announced
-	Retired bool `db:"spent"`
+	Retired bool
 }

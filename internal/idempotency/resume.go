@@ -62,18 +62,18 @@ func NoteRefusal(ctx context.Context, pool *pgxpool.Pool, r *Request, owner stri
 	_, err := pool.Exec(ctx, insertRefusal, pgx.StrictNamedArgs{
 		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch + 1, "owner": owner, "point": r.Point})
 	if err != nil {
-		return fmt.Errorf("note refusal: %w", err)
+		return fmt.Errorf("record refusal: %w", err)
 	}
 	return nil
 }
 
-// FlowVersion is a version of an operation that a process knows how to drive.
+// FlowVersion is a version of an operation that a process knows how to execute.
 type FlowVersion struct {
 	Flow    string
 	Version int16
 }
 
-// What the caller already drives for an account counts as that account's earlier turns, so
+// What the caller already executes for an account counts as that account's earlier turns, so
 // free slots rotate among the accounts and do not all go to the one with the most work. Among
 // accounts whose turn it is, the longest waiting request is first, so that none starves.
 //
@@ -113,7 +113,7 @@ const known = `(r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @ver
 
 // ResumeUnfinished takes over up to limit requests that are due or whose driver
 // is dead, of the flows the process knows, first those of the accounts for which it
-// drives the fewest: one account's thousand parked requests do not make another's
+// executes the fewest: one account's thousand parked requests do not make another's
 // one wait. In the sessions of db the planner should avoid sequential
 // scans (enable_seqscan off).
 func ResumeUnfinished(
@@ -136,7 +136,7 @@ func ResumeUnfinished(
 }
 
 const openCalls = `
-	SELECT c.phase, c.generation, c.key, c.sent_at AS asked_at, false AS spent
+	SELECT c.phase, c.generation, c.key, c.sent_at, false AS retired
 	FROM runs r CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at) AS c (phase,
 	    generation, key, sent_at)
 	WHERE r.account_id = @account_id AND r.request_id = @id AND c.phase <> ALL (r.recovery_points)
@@ -147,7 +147,7 @@ const openCalls = `
 	 ORDER BY c.phase, c.generation DESC)`
 
 // OpenCalls are the calls of a request that are still to be answered, each under
-// the last key it has been announced under. A spent one needs another key first.
+// the last key it has been announced under. A retired one needs another key first.
 func OpenCalls(ctx context.Context, db Reader, r *Request) ([]ForeignCall, error) {
 	rows, err := db.Query(ctx, openCalls, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID})
 	if err != nil {

@@ -478,7 +478,7 @@ func retire(accountID, id, phase, proof string, sent bool) Statement {
 		"account_id": accountID, "id": id, "phase": phase, "proof": proof, "sent": oneIf(sent)}}
 }
 
-// Announce writes the next key of a phase down whose last one is spent. It goes
+// Announce announces the next key of a phase whose last one is retired. It goes
 // behind a Fence, and fails where the last key may still have acted.
 func Announce(r *Request, call ForeignCall) Statement {
 	return Statement{announceCall, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "phase": call.Phase,

@@ -124,9 +124,9 @@ func (b *Inbox) try(ctx context.Context, m Message) error {
 const (
 	// firstWait and longestWait bound the pause before a waiting message is tried again.
 	firstWait, longestWait = 250 * time.Millisecond, 5 * time.Minute
-	// patience is how long a message may wait for what it speaks of, or for an
+	// maxWait is how long a message may wait for what it speaks of, or for an
 	// error to go away, before a person has to look.
-	patience = 24 * time.Hour
+	maxWait = 24 * time.Hour
 )
 
 const keepMessage = `
@@ -135,9 +135,9 @@ const keepMessage = `
 		CASE WHEN @state = 'waiting' THEN clock_timestamp() + @first::interval END)
 	ON CONFLICT (source, event_id) DO UPDATE
 	SET attempts = inbox.attempts + 1, reason = excluded.reason,
-	    state = CASE WHEN inbox.received_at < clock_timestamp() - @patience::interval THEN 'set_aside'
+	    state = CASE WHEN inbox.received_at < clock_timestamp() - @max_wait::interval THEN 'set_aside'
 	    ELSE excluded.state END, due_at = CASE WHEN excluded.state = 'waiting'
-	        AND inbox.received_at >= clock_timestamp() - @patience::interval
+	        AND inbox.received_at >= clock_timestamp() - @max_wait::interval
 	                  THEN clock_timestamp() + least(@first::interval * 2 ^ least(inbox.attempts, 16),
 	                      @longest::interval) END
 	WHERE inbox.state <> 'applied' AND inbox.digest = excluded.digest`
@@ -158,9 +158,9 @@ func (b *Inbox) keep(ctx context.Context, m Message, cause error) error {
 	}
 	_, err := b.pool.Exec(ctx, keepMessage, postgres.Args{
 		"source": m.Source, "event_id": m.EventID, "kind": m.Kind, "digest": m.Digest, "body": m.Body, "state": state,
-		"reason": cause.Error(), "first": firstWait, "longest": longestWait, "patience": patience})
+		"reason": cause.Error(), "first": firstWait, "longest": longestWait, "max_wait": maxWait})
 	if err != nil {
-		return fmt.Errorf("keep a message: %w", err)
+		return fmt.Errorf("store a message: %w", err)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ const noteContradiction = `
 // alarm writes a contradiction down, once however often it is repeated, with a
 // line in the audit trail and one in the log.
 func (b *Inbox) alarm(ctx context.Context, m Message, known *Kept) error {
-	b.log.ErrorContext(ctx, "a message contradicts an earlier one of the same id", "source", m.Source, "event",
+	b.log.ErrorContext(ctx, "a message contradicts an earlier one with the same ID", "source", m.Source, "event",
 		m.EventID)
 	err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		var first int
@@ -209,7 +209,7 @@ func (b *Inbox) alarm(ctx context.Context, m Message, known *Kept) error {
 			Details: map[string]any{"source": m.Source, "event": m.EventID, "digest": m.Digest, "known": known.Digest}})
 	})
 	if err != nil {
-		return fmt.Errorf("write a contradiction down: %w", err)
+		return fmt.Errorf("record a contradiction: %w", err)
 	}
 	return ErrContradiction
 }

@@ -80,14 +80,14 @@ const (
 func (b *Inbox) find(ctx context.Context, m Message) (*Kept, error) {
 	rows, err := b.pool.Query(ctx, keptByID, postgres.Args{"source": m.Source, "event_id": m.EventID})
 	if err != nil {
-		return nil, fmt.Errorf("look a message up: %w", err)
+		return nil, fmt.Errorf("find a message: %w", err)
 	}
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Kept])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look a message up: %w", err)
+		return nil, fmt.Errorf("find a message: %w", err)
 	}
 	return found, nil
 }
@@ -116,7 +116,7 @@ func List(ctx context.Context, db Querier, all bool, limit int) ([]Kept, error) 
 }
 
 // ErrNothingToRetry says that no message of this name waits or is set aside.
-var ErrNothingToRetry = errors.New("no such message is waiting or set aside")
+var ErrNothingToRetry = errors.New("message not found among those that are waiting or set aside")
 
 const makeDue = `
 	UPDATE inbox SET state = 'waiting', due_at = clock_timestamp(), reason = coalesce(reason, '')
@@ -142,7 +142,7 @@ func Retry(ctx context.Context, db Querier, eventID string) error {
 
 // ErrNoContradiction says that nothing contradicts a message of this name, or that
 // all of it has been acknowledged.
-var ErrNoContradiction = errors.New("no message contradicts this one, or it has been acknowledged")
+var ErrNoContradiction = errors.New("no unacknowledged message contradicts this one")
 
 const acknowledgeContradictions = `
 	INSERT INTO inbox_acknowledgments (source, event_id, digest, acknowledged_by, because)
@@ -184,7 +184,7 @@ const recallFromAhead = `
 // at once: a message is applied once however many try.
 func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
 	if _, err := b.pool.Exec(ctx, recallFromAhead, postgres.Args{"longest": longestWait}); err != nil {
-		return 0, fmt.Errorf("make messages due whose time was set before the clock fell back: %w", err)
+		return 0, fmt.Errorf("repair due times after the clock was set back: %w", err)
 	}
 	rows, err := b.pool.Query(ctx, dueKept, postgres.Args{"limit": dueAtOnce})
 	if err != nil {

@@ -25,12 +25,12 @@ type Attempt struct {
 type End string
 
 const (
-	Ended   End = "finished" // with an outcome
-	Died    End = "died"     // its process stopped renewing its liveness, and did not come back
-	Stalled End = "stalled"  // the same, but its process came back after another one had taken over
-	Yielded End = "parked"   // without an outcome; a worker tries again later
-	Driving End = "driving"  // it has not ended
-	Waiting End = "held"     // a person has to decide
+	Ended     End = "finished"  // with an outcome
+	Died      End = "died"      // its process stopped renewing its liveness, and did not come back
+	Stalled   End = "stalled"   // the same, but its process came back after another one had taken over
+	Parked    End = "parked"    // without an outcome; a worker tries again later
+	Executing End = "executing" // it has not ended
+	Waiting   End = "held"      // a person has to decide
 )
 
 // WentSilent says whether the attempt ended because its process stopped renewing its liveness.
@@ -109,20 +109,20 @@ func (r *Request) outliveDeeds() {
 			}
 		}
 		for _, c := range r.Calls {
-			if i+1 == len(r.Attempts) || c.AskedAt.Before(r.Attempts[i+1].From) {
-				later(c.AskedAt)
+			if i+1 == len(r.Attempts) || c.SentAt.Before(r.Attempts[i+1].From) {
+				later(c.SentAt)
 			}
 		}
 	}
 }
 
-// lanes turns take-overs, which are the moments between attempts, into the
+// lanes turns takeovers, which are the moments between attempts, into the
 // attempts themselves.
 func lanes(of idempotency.Summary, taken []takeover) []Attempt {
 	all := []Attempt{{Epoch: 1, From: of.CreatedAt}}
 	for _, t := range taken {
 		last := &all[len(all)-1]
-		last.Until, last.End = &t.At, Yielded
+		last.Until, last.End = &t.At, Parked
 		if t.Was == idempotency.Running {
 			last.End, last.Host, last.PID, last.Kind = Died, t.LostByHost, t.LostByPID, t.LostByKind
 			last.Until, last.Refused = lastHeartbeat(last.From, t), t.RefusedAt
@@ -136,12 +136,12 @@ func lanes(of idempotency.Summary, taken []takeover) []Attempt {
 	last := &all[len(all)-1]
 	switch of.State {
 	case idempotency.Running:
-		last.End, last.Host, last.PID = Driving, of.OwnerHost, of.OwnerPID
+		last.End, last.Host, last.PID = Executing, of.OwnerHost, of.OwnerPID
 		if !of.Executing {
 			last.End = Died
 		}
 	case idempotency.Parked:
-		last.End = Yielded
+		last.End = Parked
 	case idempotency.Held:
 		last.End = Waiting
 	default:

@@ -65,7 +65,7 @@ func kindOf(kind resource.Kind) string {
 func Find(ctx context.Context, db idempotency.Reader, name string) ([]Subject, error) {
 	found, err := rows[Subject](ctx, db, subjects(), postgres.Args{"name": name})
 	if err != nil {
-		return nil, fmt.Errorf("look %q up: %w", name, err)
+		return nil, fmt.Errorf("find %q: %w", name, err)
 	}
 	slices.SortFunc(found, func(a, b Subject) int { return strings.Compare(a.ID, b.ID) })
 	return slices.Compact(found), nil

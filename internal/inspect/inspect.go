@@ -1,6 +1,6 @@
-// Package inspect reads everything that is known about a request, for the dashboard and
-// the terminal: its recovery point, which processes drove it, which of them crashed, what
-// each transaction wrote, and what the acquirer's books say. It changes nothing.
+// Package inspect reads everything that is known about a request, for the dashboard and the
+// terminal: its recovery point, which processes executed it, which of them crashed, what each
+// transaction wrote, and what the acquirer's books say. It changes nothing.
 package inspect
 
 import (
@@ -44,7 +44,7 @@ type RecoveryPoint struct {
 
 // Call is a call to the acquirer, and the movements that its books show for it.
 type Call struct {
-	idempotency.CallLine
+	idempotency.RequestCall
 	Movements []acquirer.Movement
 	Unread    string // why the acquirer's books could not be read
 }
@@ -96,7 +96,7 @@ type Act struct {
 	Details   *string
 }
 
-const stations = `
+const selectPoints = `
 	SELECT p.name, p.kind, coalesce(c.epoch, 0) AS epoch, c.reached_at
 	FROM recovery_points p
 	LEFT JOIN request_checkpoints c ON c.account_id = @account_id AND c.request_id = @id AND c.recovery_point = p.name
@@ -199,7 +199,7 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 		}
 	}
 	read(func() (err error) {
-		r.RecoveryPoints, err = rows[RecoveryPoint](ctx, db, stations,
+		r.RecoveryPoints, err = rows[RecoveryPoint](ctx, db, selectPoints,
 			postgres.Args{"account_id": of.AccountID, "id": of.ID, "flow": of.Flow, "version": of.Version})
 		return err
 	})
@@ -228,7 +228,7 @@ func calls(ctx context.Context, db idempotency.Reader, books Books, of idempoten
 		return nil, err
 	}
 	for _, line := range lines {
-		call := Call{CallLine: line}
+		call := Call{RequestCall: line}
 		if books == nil {
 			call.Unread = "The acquirer’s records are not configured here."
 		} else if call.Movements, err = books.Statement(ctx, line.DerivedKey); err != nil {

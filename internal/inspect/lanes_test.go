@@ -41,7 +41,7 @@ func TestLanes(t *testing.T) {
 			pid   int32
 			until time.Time
 			stood string
-		}{{Died, 1, after(6).Add(-idempotency.AliveFor), ""}, {Yielded, 2, *after(20), "charge_recorded"},
+		}{{Died, 1, after(6).Add(-idempotency.AliveFor), ""}, {Parked, 2, *after(20), "charge_recorded"},
 			{Ended, 3, *after(30), "charge_recorded"}}
 		if len(got) != len(want) {
 			t.Fatalf("%d attempts", len(got))
@@ -83,15 +83,15 @@ func TestLanes(t *testing.T) {
 	t.Run("how a request stands is how its last attempt stands", func(t *testing.T) {
 		t.Parallel()
 		for _, c := range []struct {
-			state  string
-			driven bool
-			want   End
-		}{{idempotency.Running, true, Driving}, {idempotency.Running, false, Died},
-			{idempotency.Parked, false, Yielded}, {idempotency.Held, false, Waiting},
+			state     string
+			executing bool
+			want      End
+		}{{idempotency.Running, true, Executing}, {idempotency.Running, false, Died},
+			{idempotency.Parked, false, Parked}, {idempotency.Held, false, Waiting},
 			{idempotency.Finished, false, Ended}, {idempotency.Archived, false, Ended}} {
-			got := lanes(idempotency.Summary{State: c.state, Executing: c.driven, CreatedAt: noon}, nil)
+			got := lanes(idempotency.Summary{State: c.state, Executing: c.executing, CreatedAt: noon}, nil)
 			if len(got) != 1 || got[0].End != c.want {
-				t.Errorf("%s, driven %v: %+v", c.state, c.driven, got)
+				t.Errorf("%s, executing %v: %+v", c.state, c.executing, got)
 			}
 		}
 	})
@@ -115,7 +115,7 @@ func TestEarliest(t *testing.T) {
 	}
 }
 
-func TestTellingADeath(t *testing.T) {
+func TestStoryOfACrash(t *testing.T) {
 	t.Parallel()
 	serve, work := "serve", "work"
 	status := int16(200)
@@ -169,7 +169,7 @@ func TestTellingADeath(t *testing.T) {
 	})
 }
 
-func TestTellingAStall(t *testing.T) {
+func TestStoryOfAStall(t *testing.T) {
 	t.Parallel()
 	status := int16(200)
 	r := &Request{

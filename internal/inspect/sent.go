@@ -26,6 +26,7 @@ type Sent struct {
 	Params     []Param
 	Actor      string // the API key's ID
 	Address    string
+	Client     string // what the client calls itself; "" if it sent no User-Agent
 	APIVersion string
 	Exact      bool     // the fingerprint confirms the parameters
 	Samples    []Sample // the programs that send it again; none if it cannot be
@@ -46,6 +47,7 @@ type sentRow struct {
 	Fingerprint []byte
 	Actor       string
 	Address     string
+	Client      string
 	APIVersion  string
 	Publishable bool   // a browser sent it: its key is kept under another name
 	BaseURL     string `db:"base_url"`
@@ -53,6 +55,7 @@ type sentRow struct {
 
 const selectSent = `
 	SELECT params, fingerprint, coalesce(context->>'actor', '') AS actor, coalesce(context->>'address', '') AS address,
+	       coalesce(context->>'client', '') AS client,
 	       coalesce(context->'application'->>'api_version', '') AS api_version,
 	       coalesce((context->'application'->>'publishable')::boolean, false) AS publishable,
 	       coalesce(context->'application'->>'base_url', '') AS base_url
@@ -75,7 +78,7 @@ func ReadSent(ctx context.Context, db *pgxpool.Pool, keys secret.Keys, of idempo
 	if err != nil {
 		return nil, fmt.Errorf("read parameters of %s: %w", of.ID, err)
 	}
-	sent := &Sent{Actor: row.Actor, Address: row.Address, APIVersion: row.APIVersion}
+	sent := &Sent{Actor: row.Actor, Address: row.Address, Client: row.Client, APIVersion: row.APIVersion}
 	for _, guess := range guesses {
 		params, err := guess.rebuild(row.Params)
 		if err != nil {

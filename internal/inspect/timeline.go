@@ -77,7 +77,7 @@ func (r *Request) ownership(add func(at time.Time, kind Kind, ref, text, detail 
 			if role != "" {
 				role += ", "
 			}
-			add(a.From, TookOver, r.ID, a.Driver()+" took over the request",
+			add(a.From, TookOver, r.ID, a.Process()+" took over the request",
 				role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
 		}
 		if a.WentSilent() && a.Until != nil {
@@ -85,14 +85,14 @@ func (r *Request) ownership(add func(at time.Time, kind Kind, ref, text, detail 
 			if a.End == Stalled {
 				kind = Stall
 			}
-			add(*a.Until, kind, r.ID, a.Driver()+" stopped responding",
+			add(*a.Until, kind, r.ID, a.Process()+" stopped responding",
 				"last heartbeat; recovery point: "+said(r.stoodAfter(i)))
 		}
 		if a.Refused != nil {
-			add(*a.Refused, Refused, r.ID, a.Driver()+" came back, and the fence refused its commit",
+			add(*a.Refused, Refused, r.ID, a.Process()+" came back, and the fence refused its commit",
 				"it held attempt "+fmt.Sprint(a.Epoch)+"; attempt "+fmt.Sprint(a.Epoch+1)+" has started since")
 		}
-		if a.End == Yielded && a.Until != nil {
+		if a.End == Parked && a.Until != nil {
 			add(*a.Until, Passed, r.ID, "the previous attempt had no outcome", "paused for a retry")
 		}
 	}
@@ -101,7 +101,7 @@ func (r *Request) ownership(add func(at time.Time, kind Kind, ref, text, detail 
 // work tells what the phases did.
 func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail string)) {
 	for _, c := range r.Calls {
-		add(c.AskedAt, Called, c.DerivedKey, "call to the acquirer recorded", said(c.Phase)+", "+sent(c.Sends))
+		add(c.SentAt, Called, c.DerivedKey, "call to the acquirer recorded", said(c.Phase)+", "+sent(c.Attempts))
 		for _, m := range c.Movements {
 			add(m.At, Moved, m.Reference,
 				"acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
@@ -174,8 +174,8 @@ func (d Delivery) outcome() string {
 	return number + "no response yet"
 }
 
-// Driver names the process that made an attempt, if it is known.
-func (a Attempt) Driver() string {
+// Process names the process that made an attempt, if it is known.
+func (a Attempt) Process() string {
 	if a.PID == nil {
 		return "a process"
 	}
@@ -211,7 +211,7 @@ func (r *Request) ended(as End) (n int) {
 	return n
 }
 
-// Abandoned reports whether a request is marked as running and no live process drives it.
+// Abandoned reports whether a request is marked as running and no live process executes it.
 func Abandoned(s idempotency.Summary) bool { return s.State == idempotency.Running && !s.Executing }
 
 func said(name string) string {

@@ -41,7 +41,7 @@ func (r *Request) InWords() (all []string) {
 
 // parkedInARow is how many attempts from one on, which is not the first, parked the request.
 func (r *Request) parkedInARow(i int) (n int) {
-	for i > 0 && i+n < len(r.Attempts) && r.Attempts[i+n].End == Yielded {
+	for i > 0 && i+n < len(r.Attempts) && r.Attempts[i+n].End == Parked {
 		n++
 	}
 	return n
@@ -55,7 +55,7 @@ func (r *Request) attemptInWords(i int) string {
 		}
 		return "One attempt finished the request in " + Lasted(a.Until.Sub(a.From)) + "."
 	}
-	who := a.Driver()
+	who := a.Process()
 	if role := a.Role(); role != "" {
 		who += " (" + role + ")"
 	}
@@ -74,11 +74,11 @@ func (r *Request) endInWords(i int) string {
 	switch r.Attempts[i].End {
 	case Died, Stalled:
 		return " and stopped responding after " + quoted(pointOr(r.stoodAfter(i)))
-	case Yielded:
+	case Parked:
 		return ", had no outcome, and paused it for a retry"
 	case Waiting:
 		return ", and couldn’t find out what happened. The request needs a decision"
-	case Driving:
+	case Executing:
 		return ", and is working on it now"
 	}
 	return " and finished it"
@@ -90,9 +90,9 @@ func (a Attempt) returnInWords() string {
 	case a.Refused != nil:
 		return fmt.Sprintf("%s had only stalled. It came back %s after its last heartbeat, and the fence refused its "+
 			"commit.",
-			capital(a.Driver()), Lasted(a.Refused.Sub(*a.Until)))
+			capital(a.Process()), Lasted(a.Refused.Sub(*a.Until)))
 	case a.End == Stalled:
-		return capital(a.Driver()) + " had only stalled, and runs again. The fence refuses what it tries to commit."
+		return capital(a.Process()) + " had only stalled, and runs again. The fence refuses what it tries to commit."
 	}
 	return ""
 }

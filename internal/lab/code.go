@@ -50,7 +50,7 @@ func (r Run) LineOf(n int) int {
 		command, _, _ := strings.Cut(e.What, " ")
 		return lineWith(lines, map[string]string{"GET": ".Get(", "SET": ".SetNX(", "SETEX": ".SetEX("}[command])
 	case CallsBank, BankAnswers, BankSilent:
-		return lineWith(lines, "ank.Charge(", "Authorize(", "q.do(")
+		return lineWith(lines, append([]string{"ank.Charge(", "Authorize("}, behind...)...)
 	case Answers:
 		return lineWith(lines, "answer.send()", "return c.JSONBlob(http.StatusOK, response)",
 			"return c.JSONBlob(http.StatusOK, answer)", "return c.JSONBlob(http.StatusOK, []byte(response))",
@@ -83,7 +83,7 @@ func (r Run) lineOfRatchet(lines []string, n int) int {
 	case e.Kind == FencedOff:
 		return lineWith(lines, finalized)
 	case e.Kind == Answers && r.has(n, e.PID, "finish AS ("):
-		return lineWith(lines, "return phase.OK(")
+		return lineWith(lines, "return replyWithCharge(ctx, tx, in.Expand, &charge")
 	case e.Kind == Answers:
 		return lineWith(lines, table)
 	case e.Kind != Statement:
@@ -103,7 +103,7 @@ func (r Run) lineOfRatchet(lines []string, n int) int {
 			return lineWith(lines, of.line)
 		}
 	}
-	return 0 // such as the look-up of the API key
+	return 0 // such as the lookup of the API key
 }
 
 // has says whether a process has sent a statement with this part before the n-th event.
@@ -124,7 +124,7 @@ func (r Run) acknowledgment(n int) string {
 		if e.Kind == Delivered {
 			break
 		}
-		if e.Kind == BankAnswers || e.Kind == Statement && strings.Contains(e.What, "INTO lab_queue.orders") {
+		if e.Kind == BankAnswers || e.Kind == Statement && strings.Contains(e.What, "INTO orders") {
 			return "m.Ack() // a lost"
 		}
 	}
@@ -142,8 +142,22 @@ func lineWith(lines []string, texts ...string) int {
 	return 0
 }
 
-// lineOfStatement is the line that uses the constant of the statement. A statement of the
-// file that several designs share is at the call that leads there.
+// behind are calls behind which a design's file has the shop that charges and books.
+var behind = []string{"q.do(", "capture(c, next)", "process()"}
+
+// lineOfHelper is the line that calls the function beside the file that sends a statement.
+func lineOfHelper(lines []string, begins string) int {
+	switch {
+	case strings.Contains(begins, "pg_try_advisory_lock"):
+		return lineWith(lines, ".lock(")
+	case strings.Contains(begins, "pg_advisory_unlock"):
+		return lineWith(lines, "unlock()")
+	}
+	return lineWith(lines, append(behind, "replayKey(")...)
+}
+
+// lineOfStatement is the line that uses the constant of the statement. A statement of a
+// file beside the design's is at the call that leads there.
 func lineOfStatement(lines []string, sent string) int {
 	first, _, _ := strings.Cut(sent, "; ")
 	begins, _, _ := strings.Cut(first, "$")
@@ -166,7 +180,7 @@ func lineOfStatement(lines []string, sent string) int {
 		}
 	}
 	if line == 0 {
-		line = lineWith(lines, "q.do(", "replayKey(")
+		line = lineOfHelper(lines, begins)
 	}
 	return line
 }

@@ -78,7 +78,7 @@ var Designs = []Design{
 		Idea: "A consumer marks a message as processing in a table, handles it, and marks it as completed.",
 		Code: "internal/lab/design/queue_table.go", Page: "docs/lab/07-queue.md"},
 	{Name: "inbox", Title: "Ratchet’s inbox", Queue: true,
-		Idea: "The message and what it leads to are one transaction; a flow of the engine charges under a derived key.",
+		Idea: "The message and its charge are one transaction; then the engine calls the bank under a derived key.",
 		Code: "internal/lab/consumer/inbox.go", Page: "docs/lab/08-inbox.md"},
 }
 
@@ -189,10 +189,10 @@ var Faults = []Fault{
 			"Then the first continues.",
 		boundary: at(answerRead)},
 	{Name: "queue-republished", Title: "Published again", Queue: true, Republished: true,
-		Story: "The publisher sends the order again, after the broker has forgotten its id. The consumer was " +
+		Story: "The publisher sends the order again, after the broker has forgotten its ID. The consumer was " +
 			"restarted in between."},
 	{Name: "queue-poison", Title: "Poison message", Queue: true, Poison: true,
-		Story: "The amount of the order is no number, so no consumer can ever handle the message."},
+		Story: "The amount of the order is not a number, so no consumer can ever handle the message."},
 	{Name: "queue-reordered", Title: "Reordering", Queue: true, Reordered: true,
 		Story: "The message that pays the order arrives before the one that places it."},
 	{Name: "queue-bank-timeout", Title: "Bank's answer times out", Queue: true,
@@ -309,12 +309,13 @@ func ratchet() Design {
 }
 
 // FindFault returns the fault of a name. The name of a boundary at which a fault
-// kills is one, too: "acquirer: answer read".
+// kills is one, too: "acquirer: answer read". So is how it begins: "acquirer: before".
 func FindFault(name string) (Fault, bool) {
 	i := slices.IndexFunc(Faults, func(f Fault) bool { return f.Name == name })
 	if i < 0 {
 		i = slices.IndexFunc(Faults, func(f Fault) bool {
-			return !f.Stop && !f.LosesStore && !f.Queue && name != "" && strings.HasPrefix(f.Boundary(ratchet()), name)
+			return !f.Stop && !f.LosesStore && !f.Queue && strings.Contains(name, ": ") &&
+				strings.HasPrefix(f.Boundary(ratchet()), name)
 		})
 	}
 	if i < 0 {

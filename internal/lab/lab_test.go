@@ -129,11 +129,24 @@ func TestEveryStepHasALineOfTheCode(t *testing.T) {
 		}
 		for n, e := range r.Events {
 			if e.Kind == lab.Statement && strings.HasPrefix(e.What, "SELECT k.id AS key_id") {
-				continue // the look-up of the API key is in front of CreateCharge
+				continue // the lookup of the API key is in front of CreateCharge
 			}
 			if slices.Contains(steps, e.Kind) && r.LineOf(n) == 0 {
 				t.Errorf("%s: no line of %s does %+v", r.Design, d.Code, e)
 			}
+		}
+	}
+}
+
+// TestEveryDesignFitsAScreen: a reader sees a design at a glance. Ratchet's is the operation of the
+// API as it is, with everything that a charge can be.
+func TestEveryDesignFitsAScreen(t *testing.T) {
+	t.Parallel()
+	const shortest, longest = 20, 80
+	for _, d := range lab.Designs {
+		lines := strings.Count(d.Source(), "\n")
+		if d.Name != "ratchet" && (lines < shortest || lines > longest) {
+			t.Errorf("%s has %d lines; from %d to %d", d.Code, lines, shortest, longest)
 		}
 	}
 }
@@ -153,10 +166,10 @@ func TestRatchetIsShownWithItsOwnCode(t *testing.T) {
 	lines := strings.Split(d.Source(), "\n")
 	for fault, want := range map[string][]string{
 		"answer-not-recorded": {"var CreateCharge", "charge.insert(tx)", "call.To().Authorize(", "var CreateCharge",
-			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "return phase.OK("},
+			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "&charge, fresh..."},
 		"stopped": {"var CreateCharge", "charge.insert(tx)", "call.To().Authorize(", "var CreateCharge",
-			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "return phase.OK(",
-			"charge.finalize(tx)", "var CreateCharge", "return phase.OK(", "charge.finalize(tx)"},
+			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "&charge, fresh...",
+			"charge.finalize(tx)", "var CreateCharge", "&charge, fresh...", "charge.finalize(tx)"},
 	} {
 		r, _ := recorded.Find("ratchet", fault)
 		var passed []string
@@ -222,7 +235,7 @@ func TestFindFault(t *testing.T) {
 			t.Errorf("%q is %q, want %q", name, f.Name, want)
 		}
 	}
-	for _, name := range []string{"", "nobody", "acquirer: never"} {
+	for _, name := range []string{"", "unknown", "acquirer: never", "a", "acquirer"} {
 		if f, known := lab.FindFault(name); known {
 			t.Errorf("%q is %q", name, f.Name)
 		}

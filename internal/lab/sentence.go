@@ -11,6 +11,23 @@ import (
 // no picture.
 func (r Run) Sentence(e Event) string {
 	switch e.Kind {
+	case Sends, Receives, HangsUp, CutOff, GivesUp, WorkerSends, WorkerReceives:
+		return r.clientSentence(e)
+	case Publishes, Delivered, Acks, Rejects, Severed, Restarts, BrokerEnds, KeepsForNow:
+		return r.queueSentence(e)
+	case Charges:
+		return fmt.Sprintf("The bank charges the card %s.", r.money())
+	case StoreLost:
+		return "Redis restarts without its file: its keys are gone."
+	case Concludes:
+		return r.Title() + " " + r.sentence()
+	}
+	return processSentence(e)
+}
+
+// clientSentence says what the client did or received, or the worker that retries for it.
+func (r Run) clientSentence(e Event) string {
+	switch e.Kind {
 	case Sends:
 		if e.N == 1 {
 			return fmt.Sprintf("The customer presses Pay: the client sends order %s to process %d.", r.money(), e.PID)
@@ -25,6 +42,16 @@ func (r Run) Sentence(e Event) string {
 		return "The client's connection breaks. It does not know whether it has paid."
 	case GivesUp:
 		return "The client gives up. It does not know whether it has paid."
+	case WorkerSends:
+		return fmt.Sprintf("A worker sends the order again with the same key: attempt %d of %d, to process %d.", e.N,
+			Attempts, e.PID)
+	}
+	return fmt.Sprintf("The worker receives %s%s.", e.What, meaning(e.What))
+}
+
+// processSentence says what a process did, or what was done to it.
+func processSentence(e Event) string {
+	switch e.Kind {
 	case Statement:
 		return fmt.Sprintf("Process %d sends to the database: %s", e.PID, statements(e.What))
 	case AsksStore:
@@ -36,8 +63,6 @@ func (r Run) Sentence(e Event) string {
 	case BankSilent:
 		return fmt.Sprintf("Process %d stops waiting for the bank. It does not know whether the card was charged.",
 			e.PID)
-	case Charges:
-		return fmt.Sprintf("The bank charges the card %s.", r.money())
 	case Answers:
 		return fmt.Sprintf("Process %d sends its response.", e.PID)
 	case Killed:
@@ -48,25 +73,11 @@ func (r Run) Sentence(e Event) string {
 		return fmt.Sprintf("Process %d continues (SIGCONT).", e.PID)
 	case Starts:
 		return fmt.Sprintf("Process %d starts and takes the place of the first.", e.PID)
-	case StoreLost:
-		return "Redis restarts without its file: its keys are gone."
 	case FencedOff:
 		return fmt.Sprintf("The fence rejects the commit of process %d: another process has taken the request over.",
 			e.PID)
-	case WorkerSends:
-		return fmt.Sprintf("A worker sends the order again with the same key: attempt %d of %d, to process %d.", e.N,
-			Attempts, e.PID)
-	case WorkerReceives:
-		return fmt.Sprintf("The worker receives %s%s.", e.What, meaning(e.What))
 	case WorkerStarts:
 		return fmt.Sprintf("Process %d is `ratchet work`: it completes what crashed processes leave.", e.PID)
-	case Publishes, Delivered, Acks, Rejects, Severed, Restarts, BrokerEnds, KeepsForNow:
-		return r.queueSentence(e)
-	case Concludes:
-		if r.Answer == Aside && r.Verdict() == Right {
-			return r.Title() + " The order was not charged, and a person sees why."
-		}
-		return r.Title() + " " + r.sentence()
 	}
 	return unknownKind(e.Kind)
 }
@@ -87,17 +98,17 @@ func (r Run) queueSentence(e Event) string {
 	case Severed:
 		return fmt.Sprintf("The connection of process %d breaks. The broker never gets the acknowledgment.", e.PID)
 	case Restarts:
-		return fmt.Sprintf("Process %d takes the place of the first, which has ended in order.", e.PID)
+		return fmt.Sprintf("Process %d takes the place of the first, which was shut down.", e.PID)
 	case KeepsForNow:
 		return fmt.Sprintf("The inbox keeps the message: %s.", e.What)
 	}
 	switch Answer(e.What) {
 	case GivenUp:
-		return "The broker gives the message up: it was delivered too often."
+		return "The broker gives up on the message: it was delivered too often."
 	case Aside:
-		return "The broker has its acknowledgment, and the inbox keeps the message for a person."
+		return "The broker has the acknowledgment, and the inbox keeps the message for an operator."
 	}
-	return "The broker has its acknowledgment and takes the message for handled."
+	return "The broker has the acknowledgment: for it, the message is handled."
 }
 
 var verdictSentences = map[Verdict]string{
@@ -111,10 +122,14 @@ var verdictSentences = map[Verdict]string{
 
 // sentence says what the verdict means for this run.
 func (r Run) sentence() string {
-	if d, _ := FindDesign(r.Design); d.Queue && r.Verdict() == Right {
+	verdict := r.Verdict()
+	if d, _ := FindDesign(r.Design); d.Queue && verdict == Right {
+		if r.Answer == Aside {
+			return "The order was not charged, and an operator can see why."
+		}
 		return "The card was charged once, and the message is handled."
 	}
-	return verdictSentences[r.Verdict()]
+	return verdictSentences[verdict]
 }
 
 // statements are those of one packet. Of many, the first says what it is about.

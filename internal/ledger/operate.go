@@ -30,11 +30,12 @@ type Correction struct {
 }
 
 // A posting is looked for in each book by its primary key: there is no index of IDs
-// alone.
+// alone. Without OFFSET 0 PostgreSQL may read that of all books instead.
 const selectPosting = `
 	SELECT p.book_id, p.kind, b.account_id, b.livemode, b.currency,
 	       EXISTS (SELECT FROM ledger_postings r WHERE r.book_id = p.book_id AND r.reverses = p.id) AS reversed
-	FROM ledger_books b JOIN ledger_postings p ON p.book_id = b.id AND p.id = @id`
+	FROM ledger_books b
+	CROSS JOIN LATERAL (SELECT * FROM ledger_postings WHERE book_id = b.id AND id = @id OFFSET 0) p`
 
 type reversible struct {
 	BookID    int64

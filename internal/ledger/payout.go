@@ -28,7 +28,7 @@ func DebitAvailable(
 	args["amount"] = amount
 	rows, err := tx.Query(ctx, takeOut, args)
 	if err != nil {
-		return false, fmt.Errorf("take %d %s out: %w", amount, currency, err)
+		return false, fmt.Errorf("debit %d %s: %w", amount, currency, err)
 	}
 	enough, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -13,20 +13,20 @@ import (
 // in front of them. It rejects the rest immediately or after a short wait, before the
 // process spends any work on them. So every admitted request finishes, even under overload.
 type Limiter struct {
-	slots    *semaphore.Weighted // nil: any number
-	queue    int64
-	patience time.Duration
-	full     error
+	slots   *semaphore.Weighted // nil: any number
+	queue   int64
+	timeout time.Duration
+	full    error
 
 	waiting atomic.Int64
 	inside  atomic.Int64
 }
 
 // NewLimiter returns a limiter with this many slots; 0 means no limit. Up to queue
-// requests wait for a slot, each for at most patience. A request that gets no slot gets
+// requests wait for a slot, each for at most timeout. A request that gets no slot gets
 // the error full.
-func NewLimiter(slots, queue int, patience time.Duration, full error) *Limiter {
-	l := &Limiter{queue: int64(queue), patience: patience, full: full}
+func NewLimiter(slots, queue int, timeout time.Duration, full error) *Limiter {
+	l := &Limiter{queue: int64(queue), timeout: timeout, full: full}
 	if slots > 0 {
 		l.slots = semaphore.NewWeighted(int64(slots))
 	}
@@ -54,7 +54,7 @@ func (l *Limiter) wait(ctx context.Context) bool {
 	if l.waiting.Add(1) > l.queue {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	return l.slots.Acquire(ctx, 1) == nil
 }

@@ -39,6 +39,13 @@ func (r *Rates) Allow(who string, now time.Time) bool {
 	return r.perSecond == 0 || r.bucket(who, now).AllowN(now, 1)
 }
 
+// GiveBack returns a token that who has taken. A bucket holds no more than its burst.
+func (r *Rates) GiveBack(who string, now time.Time) {
+	if r.perSecond > 0 {
+		r.bucket(who, now).AllowN(now, -1)
+	}
+}
+
 // Left says whether there is a token for who asks, and takes none.
 func (r *Rates) Left(who string, now time.Time) bool {
 	return r.perSecond == 0 || r.bucket(who, now).TokensAt(now) >= 1

@@ -10,7 +10,7 @@ import (
 // waits behind its own requests, never in front of those of another account.
 type Shares struct {
 	slots, queue int
-	patience     time.Duration
+	timeout      time.Duration
 	full         error
 
 	mu       sync.Mutex
@@ -24,8 +24,8 @@ type share struct {
 }
 
 // NewShares gives each account a limiter as NewLimiter makes it.
-func NewShares(slots, queue int, patience time.Duration, full error) *Shares {
-	return &Shares{slots: slots, queue: queue, patience: patience, full: full, limiters: map[string]*share{}}
+func NewShares(slots, queue int, timeout time.Duration, full error) *Shares {
+	return &Shares{slots: slots, queue: queue, timeout: timeout, full: full, limiters: map[string]*share{}}
 }
 
 // Enter takes one of an account's slots, now or after a short wait. release gives it
@@ -48,7 +48,7 @@ func (s *Shares) take(account string) *share {
 	defer s.mu.Unlock()
 	limiter := s.limiters[account]
 	if limiter == nil {
-		limiter = &share{Limiter: NewLimiter(s.slots, s.queue, s.patience, s.full)}
+		limiter = &share{Limiter: NewLimiter(s.slots, s.queue, s.timeout, s.full)}
 		s.limiters[account] = limiter
 	}
 	limiter.users++

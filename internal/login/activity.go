@@ -61,12 +61,12 @@ func (g *Guard) activity(w http.ResponseWriter, r *http.Request) {
 	rows, err := g.Pool.Query(r.Context(), selectActs,
 		postgres.Args{"before": r.FormValue("before"), "limit": activityRows + 1})
 	if err != nil {
-		g.Fail(w, r, fmt.Errorf("read what people did: %w", err))
+		g.Fail(w, r, fmt.Errorf("read user activity: %w", err))
 		return
 	}
 	acts, err := pgx.CollectRows(rows, pgx.RowToStructByName[performed])
 	if err != nil {
-		g.Fail(w, r, fmt.Errorf("read what people did: %w", err))
+		g.Fail(w, r, fmt.Errorf("read user activity: %w", err))
 		return
 	}
 	var page activityPage

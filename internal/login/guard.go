@@ -1,5 +1,5 @@
-// Package login lets people into the dashboard: who may see its pages, and who may act on them. It knows no page of
-// the dashboard but its own.
+// Package login lets people into the dashboard: who may see its pages, and who may act on them.
+// It knows only its own pages of the dashboard.
 package login
 
 import (
@@ -143,7 +143,7 @@ func (g *Guard) allow(least people.Role, next http.HandlerFunc) http.HandlerFunc
 			next(w, r)
 			return
 		}
-		g.Log.Warn("dashboard act refused", "user", Actor(r), "role", string(role), "needs", string(least),
+		g.Log.Warn("dashboard action refused", "user", Actor(r), "role", string(role), "needs", string(least),
 			"method", r.Method, "path", r.URL.Path, "peer", Peer(r))
 		g.Render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Not allowed", Dashboard: true,
 			Data: Problem{"You’re not allowed to do this", "Your role is “" + string(role) +
@@ -152,7 +152,7 @@ func (g *Guard) allow(least people.Role, next http.HandlerFunc) http.HandlerFunc
 	}
 }
 
-// keys are of this installation and this password, newest first: a new password ends all sessions.
+// keys are derived from the installation's secrets and this password, newest first: a new password ends all sessions.
 func (g *Guard) keys() (keys [][]byte) {
 	for _, key := range g.Roots.Keys(secret.Dashboard).All() {
 		keys = append(keys, g.withPassword(key))

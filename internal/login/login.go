@@ -219,7 +219,7 @@ func (g *Guard) postLogout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/dashboard/login", http.StatusSeeOther)
 }
 
-// Peer is the address of the connection, never what a header claims.
+// Peer is the address of the connection, or of the client of a trusted proxy.
 func Peer(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

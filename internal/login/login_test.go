@@ -368,6 +368,7 @@ var leastRole = map[string]people.Role{
 	"POST /dashboard/checkout/{id}/expire":         people.Operate,
 	"POST /dashboard/links/{id}/{action}":          people.Operate,
 	"POST /dashboard/disputes/{id}/{action}":       people.Operate,
+	"POST /dashboard/balance/schedule":             people.Operate,
 	"POST /dashboard/payouts/{id}/cancel":          people.Operate,
 	"POST /dashboard/clock":                        people.Operate,
 	"POST /dashboard/kill":                         people.Operate,

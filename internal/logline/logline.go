@@ -1,6 +1,6 @@
-// Package logline makes one line of the log out of one piece of work: a request,
-// a request that was taken over, a round of the worker. Code that learns something
-// on the way adds it to the line in the context; the code that started it writes it.
+// Package logline writes one log line per piece of work: a request, a takeover, a round of the
+// worker. Code on the way adds what it knows to the line in the context, and the code that
+// started the line writes it.
 //
 // A line never holds a parameter, an API key or a card. What a caller chose
 // itself, such as an idempotency key, is cut short and loses its long digits

@@ -28,7 +28,7 @@ func registerFormer(ctx context.Context, e *phase.Engine) error {
 		setupintent.ConfirmSetupIntent.Formerly(1, setup, "setup_settled"),
 		setupintent.AuthenticateSetup.Formerly(1, setup, "setup_settled"),
 		payout.CreatePayout.Formerly(1, payoutMade, "payout_settled"),
-		payout.PayOutDaily.Formerly(1, payoutMade, "payout_settled"),
+		payout.PayOutAutomatically.Formerly(1, payoutMade, "payout_settled"),
 		payout.CancelPayout.Formerly(1, recall, "recall_settled"),
 		payout.ReversePayout.Formerly(1, recall, "recall_settled"),
 	)

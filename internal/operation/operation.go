@@ -41,8 +41,9 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		payment.CreatePaymentIntent, payment.ConfirmPaymentIntent, payment.AuthenticatePayment,
 		payment.UpdatePaymentIntent, payment.CapturePaymentIntent, payment.CancelPaymentIntent,
 		payment.IncrementAuthorization,
-		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout, payout.PayOutDaily,
-		payout.DepartPayout, payout.ArrivePayout, payout.NotifyBalance,
+		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout,
+		payout.PayOutAutomatically, payout.DepartPayout, payout.ArrivePayout, payout.NotifyBalance,
+		payout.UpdateBalanceSettings,
 		customer.CreateTestClock, customer.AdvanceTestClock, customer.SetTestClockReady, customer.DeleteTestClock,
 		catalog.CreateProduct, catalog.UpdateProduct, catalog.DeleteProduct, catalog.CreatePrice, catalog.UpdatePrice,
 		catalog.CreateCoupon, catalog.UpdateCoupon, catalog.DeleteCoupon, catalog.CreateShippingRate,
@@ -65,8 +66,8 @@ func Register(ctx context.Context, e *phase.Engine) error {
 	return registerFormer(ctx, e)
 }
 
-// notices are the flows by the kind of notification.
-var notices = map[string]*phase.Flow[payment.NotificationParams, struct{}]{
+// notificationFlows are the flows by the kind of notification.
+var notificationFlows = map[string]*phase.Flow[payment.NotificationParams, struct{}]{
 	acquirer.DisputeOpened:    dispute.OpenDispute,
 	acquirer.DisputeEscalated: dispute.EscalateDispute,
 	acquirer.DisputeClosed:    dispute.DecideDispute,
@@ -83,14 +84,14 @@ func ApplyNotification(e *phase.Engine) inbox.Apply {
 		var news acquirer.Notification
 		body := json.NewDecoder(bytes.NewReader(m.Body))
 		if err := body.Decode(&news); err != nil {
-			return inbox.Refused("it cannot be read: %v", err)
+			return inbox.Refused("unreadable: %v", err)
 		}
-		flow, known := notices[news.Kind]
+		flow, known := notificationFlows[news.Kind]
 		if !known {
-			return inbox.Refused("nothing is known of the kind %q", news.Kind)
+			return inbox.Refused("unknown kind %q", news.Kind)
 		}
 		if news.Authorization == "" || news.Reference == "" || news.Amount <= 0 {
-			return inbox.Refused("it does not say what it is about")
+			return inbox.Refused("it names no object")
 		}
 		rows, err := e.Pool().Query(ctx, payment.ChargeOfAuthorization,
 			pgx.StrictNamedArgs{"authorization": news.Authorization})
@@ -102,12 +103,12 @@ func ApplyNotification(e *phase.Engine) inbox.Apply {
 		case err != nil:
 			return err
 		case len(found) == 0:
-			return inbox.NotYet("no charge here has the authorization %s", news.Authorization)
+			return inbox.NotYet("no charge has the authorization %s", news.Authorization)
 		case len(found) > 1:
 			return inbox.Refused("charges of several accounts have the authorization %s", news.Authorization)
 		}
 		_, err = flow.Serve(ctx, e, found[0].Call(m),
-			payment.NotificationParams{Message: m, News: news, Charge: found[0].Charge})
+			payment.NotificationParams{Message: m, Notification: news, Charge: found[0].Charge})
 		return err
 	}
 }

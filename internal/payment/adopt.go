@@ -41,7 +41,7 @@ func (in AdoptParams) Find(ctx context.Context, tx *phase.Tx) (*Charge, error) {
 func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 	card, known := customer.VaultCard(in.Card, tx.Keys(secret.Cards).Oldest(), in.Executed.At)
 	if !known {
-		return phase.Outcome{}, apierror.Invalid("", "The card %s is not known here.", in.Card)
+		return phase.Outcome{}, apierror.Invalid("", "Unknown card: %s.", in.Card)
 	}
 	charge := &Charge{
 		AccountID: tx.AccountID, ID: in.objectID("ch"), Livemode: tx.Livemode, RequestID: tx.RequestID,
@@ -51,7 +51,7 @@ func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, nil, nil)},
 	}
 	charge.insert(tx)
-	answer := in.Executed.Answer
+	answer := in.Executed.Result
 	answer.Approved, answer.Reference = true, in.Authorization
 	charge.applyResult(answer)
 	if in.Executed.Kind == acquirer.KindSale {
@@ -75,7 +75,7 @@ func (in AdoptParams) objectID(prefix string) string {
 // Capture books the capture of a charge's hold.
 func (in AdoptParams) Capture(tx *phase.Tx, charge *Charge) (phase.Outcome, error) {
 	if charge == nil || charge.Captured || charge.AmountRefunded > 0 {
-		return phase.Outcome{}, apierror.Invalid("", "No charge here holds the authorization %s.", in.Authorization)
+		return phase.Outcome{}, apierror.Invalid("", "No charge has the authorization %s.", in.Authorization)
 	}
 	if charge.PaymentIntentID != nil {
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s belongs to %s.", charge.ID, *charge.PaymentIntentID)
@@ -105,7 +105,7 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 	switch {
 	case charge == nil || charge.Captured != (kind == refundOfMoney) || charge.refundable() < amount:
 		return phase.Outcome{}, apierror.Invalid("",
-			"No charge here has %d left of the authorization %s.", amount, in.Authorization)
+			"No charge has %d left of the authorization %s.", amount, in.Authorization)
 	case charge.PaymentIntentID != nil && kind == refundOfHold:
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s belongs to %s.", charge.ID, *charge.PaymentIntentID)
 	}
@@ -130,7 +130,7 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 		"account_id": tx.AccountID, "id": charge.ID, "amount": amount, "locked_by": nil,
 		"fraud_details": charge.FraudDetails})
 	refund.AcquirerReference = &in.Executed.Reference
-	if kind == refundOfHold || in.Executed.Answer.RefundStatus != refundPending {
+	if kind == refundOfHold || in.Executed.Result.RefundStatus != refundPending {
 		refund.Status = refundSucceeded
 	}
 	if refund.Status == refundSucceeded && kind == refundOfMoney {
@@ -161,18 +161,21 @@ func (c *Charge) describeAs(tx *phase.Tx, retried *Charge) error {
 	UPDATE charges
 	SET payment_intent_id = @payment_intent_id, customer_id = @customer_id, card = @card, description = @description,
 	    metadata = @metadata, receipt_email = @receipt_email, shipping = @shipping,
-	    statement_descriptor = @statement_descriptor, statement_descriptor_suffix = @statement_descriptor_suffix
+	    statement_descriptor = @statement_descriptor, statement_descriptor_suffix = @statement_descriptor_suffix,
+	    transfer_group = @transfer_group
 	WHERE account_id = @account_id AND id = @id`
 	before := c.object()
 	c.PaymentIntentID, c.CustomerID, c.Card = retried.PaymentIntentID, retried.CustomerID, retried.Card
 	c.Description, c.Metadata = retried.Description, retried.Metadata
 	c.ReceiptEmail, c.Shipping = retried.ReceiptEmail, retried.Shipping
 	c.StatementDescriptor, c.StatementDescriptorSuffix = retried.StatementDescriptor, retried.StatementDescriptorSuffix
+	c.TransferGroup = retried.TransferGroup
 	tx.WriteOne(describeAdopted, pgx.StrictNamedArgs{
 		"account_id": tx.AccountID, "id": c.ID, "payment_intent_id": c.PaymentIntentID, "customer_id": c.CustomerID,
 		"card":        c.Card,
 		"description": c.Description, "metadata": c.Metadata, "receipt_email": c.ReceiptEmail, "shipping": c.Shipping,
 		"statement_descriptor": c.StatementDescriptor, "statement_descriptor_suffix": c.StatementDescriptorSuffix,
+		"transfer_group": c.TransferGroup,
 	})
 	previous, err := event.Changes(before, c.object())
 	if err != nil {
@@ -183,10 +186,10 @@ func (c *Charge) describeAs(tx *phase.Tx, retried *Charge) error {
 }
 
 // takeAdopted pays an intent with the charge that was adopted in its place. It returns
-// what is known of the intent's references.
-func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Charge) ([]any, error) {
+// the objects that it has changed besides the intent.
+func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Charge) ([]resource.Renderer, error) {
 	retried := intent.pendingCharge(tx, s.Method)
-	retried.applyResult(s.Answer)
+	retried.applyResult(s.Result)
 	if err := adopted.describeAs(tx, retried); err != nil {
 		return nil, err
 	}
@@ -198,10 +201,10 @@ func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Char
 		intent.Status, intent.AmountCapturable = IntentNeedsCapture, adopted.Amount
 		kind = "payment_intent.amount_capturable_updated"
 	}
-	method := s.use(tx, intent)
+	method := s.consumeMethod(tx, intent)
 	intent.conclude(tx)
 	event.Emit(tx, kind, intent.ID, intent.Render(), nil)
-	return []any{adopted.Render(), method}, nil
+	return []resource.Renderer{adopted, method}, nil
 }
 
 // adoptedRefund finds the refund that was adopted in place of this request's, or nil.

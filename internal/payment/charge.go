@@ -70,6 +70,7 @@ type Charge struct {
 	FraudDetails              map[string]string
 	StatementDescriptor       *string
 	StatementDescriptorSuffix *string
+	TransferGroup             *string // the merchant's name for payments that belong together
 	AcquirerReference         *string
 	Outcome                   *ChargeOutcome
 	FailureCode               *string
@@ -120,7 +121,7 @@ type ChargeOutcome struct {
 	Type               string  `json:"type"`
 }
 
-func outcomeOf(a acquirer.Answer) *ChargeOutcome {
+func outcomeOf(a acquirer.Result) *ChargeOutcome {
 	return &ChargeOutcome{
 		AdviceCode:    resource.NilIfEmpty(a.AdviceCode),
 		NetworkStatus: resource.NilIfEmpty(a.NetworkStatus),
@@ -136,12 +137,12 @@ const chargeColumns = `account_id, id, livemode, request_id, amount, amount_capt
 	captured, capture_before, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
 	fraud_details, statement_descriptor, statement_descriptor_suffix, acquirer_reference, outcome, failure_code,
 	failure_message, balance_transaction, settlement_pending, locked_by, disputed, amount_charged_back, receipt_url,
-	created_at`
+	transfer_group, created_at`
 
 var (
 	insertCharges = postgres.InsertRows[Charge]("charges", `account_id, id, livemode, request_id, amount, currency,
 		status, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
-		statement_descriptor, statement_descriptor_suffix, created_at`)
+		statement_descriptor, statement_descriptor_suffix, transfer_group, created_at`)
 
 	// The acquirer's answer is written once: only a pending charge takes it.
 	finalizeCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,
@@ -173,7 +174,8 @@ const (
 	lockCharge  = chargeByID + ` FOR NO KEY UPDATE`
 
 	chargeFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id)
-	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
+	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)
+	AND (@transfer_group::text IS NULL OR transfer_group = @transfer_group)`
 	listCharges          = SelectCharges + chargeFilters + resource.NewestFirst
 	listChargesBackwards = SelectCharges + chargeFilters + resource.OldestFirst
 )
@@ -230,15 +232,18 @@ type ListChargesParams struct {
 	resource.List
 	Customer      *string `form:"customer"`
 	PaymentIntent *string `form:"payment_intent"`
+	TransferGroup *string `form:"transfer_group" max:"5000"`
 }
 
 // ListCharges answers GET /v1/charges, failed ones included.
 func ListCharges(ctx context.Context, db phase.Reader, v resource.Principal, in ListChargesParams) (any, error) {
 	return resource.ListPage[Charge](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/charges", Object: "charge", Newest: listCharges, Oldest: listChargesBackwards, ByID: chargeByID,
-		Prefix:  "ch",
-		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "payment_intent": in.PaymentIntent},
-		Named:   []resource.Reference{customer.NamedCustomer(in.Customer), NamedIntent(in.PaymentIntent)},
+		Prefix: "ch",
+		Filters: pgx.StrictNamedArgs{
+			"customer_id": in.Customer, "payment_intent": in.PaymentIntent, "transfer_group": in.TransferGroup,
+		},
+		Named: []resource.Reference{customer.NamedCustomer(in.Customer), NamedIntent(in.PaymentIntent)},
 	})
 }
 

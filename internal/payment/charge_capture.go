@@ -22,12 +22,13 @@ type CaptureChargeParams struct {
 	ReceiptEmail              *string     `form:"receipt_email" max:"800"`
 	StatementDescriptor       *string     `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string     `form:"statement_descriptor_suffix" max:"22"`
+	TransferGroup             *string     `form:"transfer_group" max:"5000"`
 	Expand                    form.Expand `form:"expand"`
 }
 
 type captureState struct {
 	Order  acquirer.Order
-	Answer acquirer.Answer
+	Result acquirer.Result `json:"Answer"` // as stored requests name it
 }
 
 // The recovery points of a capture.
@@ -40,13 +41,13 @@ const (
 // CaptureCharge captures an authorized charge, or part of it, and releases the rest.
 //
 //	(nothing) ──▶ capture_recorded ──▶ capture_answered ──▶ charge_captured
-//	   claim + reserve the charge    ask, no tx open     post to the ledger, answer
+//	   claim + reserve the charge    call, no tx open    post to the ledger, answer
 //
 // It has no compensation: the merchant asked for money that is already held, and a
 // capture that is finished late is still the one that was asked for.
 var CaptureCharge = phase.Define("charge.capture", 1,
 	phase.Atomic(captureRecorded, recordCapture),
-	phase.Foreign(captureAnswered, acquirer.Port, askForCapture),
+	phase.Foreign(captureAnswered, acquirer.Port, callForCapture),
 	phase.Atomic(chargeCaptured, finalizeCapture),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CaptureChargeParams) error {
 	if err := resource.CheckDescriptors(in.StatementDescriptor, in.StatementDescriptorSuffix); err != nil {
@@ -55,7 +56,7 @@ var CaptureCharge = phase.Define("charge.capture", 1,
 	if err := resource.CheckEmail("receipt_email", in.ReceiptEmail); err != nil {
 		return err
 	}
-	return ChargeExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return ChargeExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 // An authorization is captured or voided by one request at a time.
@@ -76,6 +77,10 @@ func recordCapture(ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s 
 	}
 	if refusal := charge.refuseCapture(tx, in); refusal != nil {
 		return phase.Refuse(charge.ID, refusal), nil
+	}
+	_, err = resource.SetOnce("transfer_group", charge.ID, charge.TransferGroup, in.TransferGroup)
+	if err != nil {
+		return phase.Outcome{}, err
 	}
 	charge.reserve(tx)
 	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: charge.Amount, Currency: charge.Currency}
@@ -107,10 +112,10 @@ func (c *Charge) refuseCapture(tx *phase.Tx, in CaptureChargeParams) *apierror.E
 	return nil
 }
 
-func askForCapture(
+func callForCapture(
 	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CaptureChargeParams, s *captureState,
 ) (err error) {
-	s.Answer, err = call.To().Capture(ctx, call.Permit, s.Order)
+	s.Result, err = call.To().Capture(ctx, call.Permit, s.Order)
 	return err
 }
 
@@ -119,7 +124,7 @@ const captureChargeRow = `
 	SET captured = true, amount_captured = @amount_captured, amount_refunded = @amount_refunded,
 	    balance_transaction = @balance_transaction, capture_before = NULL, locked_by = NULL,
 	    receipt_email = @receipt_email, card = @card, statement_descriptor = @statement_descriptor,
-	    statement_descriptor_suffix = @statement_descriptor_suffix
+	    statement_descriptor_suffix = @statement_descriptor_suffix, transfer_group = @transfer_group
 	WHERE account_id = @account_id AND id = @id AND NOT captured AND locked_by = @request_id`
 
 const releaseCharge = `
@@ -136,17 +141,17 @@ func finalizeCapture(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		charge.release(tx)
 		return phase.Refuse(charge.ID,
-			apierror.Invalid("", "Charge %s could not be captured: %s", charge.ID, s.Answer.Message)), nil
+			apierror.Invalid("", "Charge %s could not be captured: %s", charge.ID, s.Result.Message)), nil
 	}
 	before := charge.object()
 	charge.describe(tx, in)
-	known := []any{charge.capture(tx, s.Order.Amount)}
+	fresh := []resource.Renderer{charge.capture(tx, s.Order.Amount)}
 	if rest := charge.Amount - charge.AmountCaptured; rest > 0 {
 		refund := charge.recordRemainder(tx, rest)
-		known = append(known, refund.Render())
+		fresh = append(fresh, &refund)
 		event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
 	}
 	charge.writeCapture(tx)
@@ -155,7 +160,7 @@ func finalizeCapture(
 		return phase.Outcome{}, err
 	}
 	event.Emit(tx, "charge.captured", charge.ID, charge.Render(), previous)
-	return replyWithCharge(ctx, tx, in.Expand, charge, known...)
+	return replyWithCharge(ctx, tx, in.Expand, charge, fresh...)
 }
 
 func (c *Charge) writeCapture(tx *phase.Tx) {
@@ -170,6 +175,7 @@ func (c *Charge) writeCapture(tx *phase.Tx) {
 		"card":                        c.Card,
 		"statement_descriptor":        c.StatementDescriptor,
 		"statement_descriptor_suffix": c.StatementDescriptorSuffix,
+		"transfer_group":              c.TransferGroup,
 	})
 }
 
@@ -178,6 +184,9 @@ func (c *Charge) describe(tx *phase.Tx, in CaptureChargeParams) {
 	c.ReceiptEmail = resource.Patch(in.ReceiptEmail, c.ReceiptEmail)
 	c.StatementDescriptor = resource.Patch(in.StatementDescriptor, c.StatementDescriptor)
 	c.StatementDescriptorSuffix = resource.Patch(in.StatementDescriptorSuffix, c.StatementDescriptorSuffix)
+	if c.TransferGroup == nil { // an update may have set it while the acquirer was asked
+		c.TransferGroup = resource.Patch(in.TransferGroup, nil)
+	}
 	c.Card.Descriptor = statement(apirequest.Of(tx.Caller).StatementDescriptor, c.StatementDescriptor,
 		c.StatementDescriptorSuffix)
 }

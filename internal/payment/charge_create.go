@@ -2,7 +2,6 @@ package payment
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -34,7 +33,7 @@ type CreateChargeParams struct {
 	Shipping                  *resource.Shipping   `form:"shipping"`
 	StatementDescriptor       *string              `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string              `form:"statement_descriptor_suffix" max:"22"`
-	TransferGroup             *string              `form:"transfer_group"` // taken and not kept: there are no transfers
+	TransferGroup             *string              `form:"transfer_group" max:"5000"`
 	Expand                    form.Expand          `form:"expand"`
 
 	Found      customer.PaymentSource // the card that Source or Customer names
@@ -48,7 +47,7 @@ type chargeState struct {
 	At       time.Time
 	Merchant string // the account, whom the acquirer pays
 	Livemode bool
-	Answer   acquirer.Answer
+	Result   acquirer.Result `json:"Answer"` // as stored requests name it
 }
 
 // The recovery points of a charge.
@@ -65,10 +64,10 @@ const AbandonChargeAfter = 10 * time.Minute
 // CreateCharge takes money from a card and owes it to a merchant.
 //
 //	(nothing) ──▶ charge_recorded ──▶ acquirer_answered ──▶ charge_finalized
-//	      claim + insert        ask, no tx open        post to the ledger, answer
+//	      claim + insert       call, no tx open       post to the ledger, answer
 var CreateCharge = phase.Define("charge.create", 2,
 	phase.Atomic(chargeRecorded, recordCharge),
-	phase.Foreign(acquirerAnswered, acquirer.Port, askAcquirer),
+	phase.Foreign(acquirerAnswered, acquirer.Port, callAcquirer),
 	phase.Atomic(chargeFinalized, finalizeCharge),
 ).Check(checkCharge).AbandonUnsentAfter(AbandonChargeAfter, abandonCharge)
 
@@ -91,7 +90,7 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 		return err
 	}
 	if in.Customer != "" {
-		return in.findCustomersCard(ctx, db, resource.ViewerOf(caller))
+		return in.findCustomersCard(ctx, db, resource.PrincipalOfCheck(caller))
 	}
 	if !in.Source.Sent() {
 		return apierror.Invalid("", "Must provide source or customer.").WithCode("parameter_missing")
@@ -146,7 +145,7 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 // recordCharge stores the pending charge before the acquirer is called. If the process crashes during the call, another
 // one finds the charge and finishes it.
 func recordCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
-	if err := in.Found.Spend(ctx, tx); err != nil {
+	if err := in.Found.Consume(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
 	s.ID, s.At = id.New("ch", tx.Now()), tx.Now()
@@ -183,16 +182,17 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 		Shipping:                  in.Shipping,
 		StatementDescriptor:       in.StatementDescriptor,
 		StatementDescriptorSuffix: in.StatementDescriptorSuffix,
+		TransferGroup:             resource.Patch(in.TransferGroup, nil),
 		CreatedAt:                 s.At,
 	}, nil
 }
 
-// askAcquirer authorizes the amount, and captures it unless capture=false. A decline is an answer; an error means that
+// callAcquirer authorizes the amount, and captures it unless capture=false. A decline is a result; an error means that
 // the outcome is unknown, and the engine calls again under the same key.
-func askAcquirer(
+func callAcquirer(
 	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState,
 ) (err error) {
-	s.Answer, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
+	s.Result, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
 		Merchant: s.Merchant, Livemode: s.Livemode,
 		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(), Object: s.ID,
 	})
@@ -207,14 +207,14 @@ func finalizeCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s 
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	charge.applyResult(s.Answer)
-	if !s.Answer.Approved {
-		return failCharge(tx, charge, s.Answer), nil
+	charge.applyResult(s.Result)
+	if !s.Result.Approved {
+		return failCharge(tx, charge, s.Result), nil
 	}
 	// The acquirer knew the key already. That is usual after a crash. After a restore from a backup, ratchet reconcile
 	// may have adopted the charge under another ID: then that charge is the response.
-	if s.Answer.Replayed {
-		adopted, err := AdoptParams{Authorization: s.Answer.Reference}.Find(ctx, tx)
+	if s.Result.Replayed {
+		adopted, err := AdoptParams{Authorization: s.Result.Reference}.Find(ctx, tx)
 		if err != nil {
 			return phase.Outcome{}, err
 		}
@@ -225,25 +225,20 @@ func finalizeCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s 
 			return replyWithCharge(ctx, tx, in.Expand, adopted)
 		}
 	}
-	known := []any{}
+	var fresh []resource.Renderer
 	if in.captures() {
-		sale := charge.capture(tx, charge.Amount)
-		known = append(known, sale)
+		fresh = append(fresh, charge.capture(tx, charge.Amount))
 	} else {
-		charge.hold(tx)
+		charge.markAuthorized(tx)
 	}
 	charge.finalize(tx)
 	event.Emit(tx, "charge.succeeded", charge.ID, charge.Render(), nil)
 
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, charge.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, fmt.Errorf("expand charge: %w", err)
-	}
-	return phase.OK(charge.ID, body), nil
+	return replyWithCharge(ctx, tx, in.Expand, &charge, fresh...)
 }
 
 // applyResult copies the acquirer's answer into the charge: outcome, reference and the results of the card checks.
-func (c *Charge) applyResult(a acquirer.Answer) {
+func (c *Charge) applyResult(a acquirer.Result) {
 	if a.Approved {
 		c.Status, c.AcquirerReference = chargeSucceeded, &a.Reference
 	}
@@ -257,8 +252,8 @@ func (c *Charge) applyResult(a acquirer.Answer) {
 }
 
 // capture posts a sale of amount (minor units) to the ledger, marks the charge as captured, and returns the balance
-// transaction as the API shows it.
-func (c *Charge) capture(tx *phase.Tx, amount int64) any {
+// transaction.
+func (c *Charge) capture(tx *phase.Tx, amount int64) *balance.BalanceTransaction {
 	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
 	if bypassesPending(c.Card.Vault) {
 		available = apirequest.AccountNow(tx) // by the clock that the worker uses for balance.available
@@ -267,13 +262,13 @@ func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 	sale.Description = c.Description
 	ledger.Post(tx, sale)
 	c.Captured, c.AmountCaptured, c.BalanceTransaction, c.CaptureBefore = true, amount, &sale.ID, nil
-	return balance.BalanceTransactionOf(tx, sale).Render()
+	return balance.BalanceTransactionOf(tx, sale)
 }
 
-// hold marks the charge as authorized and not captured, and sets when the authorization expires.
-func (c *Charge) hold(tx *phase.Tx) {
-	lapses := apirequest.AccountNow(tx).Add(authorizationTime)
-	c.CaptureBefore = &lapses
+// markAuthorized marks the charge as authorized and not captured, and sets when the authorization expires.
+func (c *Charge) markAuthorized(tx *phase.Tx) {
+	expires := apirequest.AccountNow(tx).Add(authorizationTime)
+	c.CaptureBefore = &expires
 }
 
 // bypassesPending reports whether a test card's money is available immediately.
@@ -281,7 +276,7 @@ func bypassesPending(card string) bool { return strings.HasPrefix(card, "bypassP
 
 // failCharge ends a charge that was declined. The failed charge stays, and the
 // error names it.
-func failCharge(tx *phase.Tx, charge Charge, a acquirer.Answer) phase.Outcome {
+func failCharge(tx *phase.Tx, charge Charge, a acquirer.Result) phase.Outcome {
 	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &a.Code, &a.Message
 	charge.finalize(tx)
 	event.Emit(tx, "charge.failed", charge.ID, charge.Render(), nil)
@@ -291,7 +286,7 @@ func failCharge(tx *phase.Tx, charge Charge, a acquirer.Answer) phase.Outcome {
 }
 
 // NeverSent is used as the answer when the acquirer was never called.
-var NeverSent = acquirer.Answer{
+var NeverSent = acquirer.Result{
 	Code:          "processing_error",
 	DeclineCode:   "processing_error",
 	AdviceCode:    "try_again_later",

@@ -26,11 +26,11 @@ type ExpireChargeParams struct{ Charge string }
 //	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ charge_expired
 //	  claim + reserve the charge     void, no tx open     answer
 var ExpireCharge = phase.Define("charge.expire", 1,
-	phase.Atomic(refundRecorded, recordLapse),
+	phase.Atomic(refundRecorded, recordExpiry),
 	phase.Foreign(refundAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ExpireChargeParams, s *refundState,
 	) error {
-		return askForRefund(ctx, call, s)
+		return callForRefund(ctx, call, s)
 	}),
 	phase.Atomic("charge_expired", func(
 		ctx context.Context, tx *phase.Tx, _ ExpireChargeParams, s *refundState,
@@ -46,26 +46,26 @@ var ExpireCharge = phase.Define("charge.expire", 1,
 	}),
 )
 
-// recordLapse looks again, under the charge's lock: if two workers found the same charge,
+// recordExpiry looks again, under the charge's lock: if two workers found the same charge,
 // one of them gets an error that there is nothing to do, and stores nothing.
-func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *refundState) (phase.Outcome, error) {
+func recordExpiry(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *refundState) (phase.Outcome, error) {
 	charge, err := lockedCharge(ctx, tx, in.Charge)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil ||
 		charge.CaptureBefore.After(apirequest.AccountNow(tx)) {
-		return phase.Outcome{}, apierror.Invalid("", "Charge %s has not lapsed.", charge.ID)
+		return phase.Outcome{}, apierror.Invalid("", "Charge %s has not expired.", charge.ID)
 	}
-	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: lapsed()}, s)
+	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: expiredReason()}, s)
 }
 
-// lapsed is the reason of the refund of an expired authorization.
-func lapsed() *string { return new("expired_uncaptured_charge") }
+// expiredReason is the reason of the refund of an expired authorization.
+func expiredReason() *string { return new("expired_uncaptured_charge") }
 
 // The first bound is for the index: no account is further ahead than the furthest clock.
 // One that could not be voided has a failed refund, and is left to an operator.
-const lapsedCharges = `WITH ` + resource.WithClocks + `
+const selectExpired = `WITH ` + resource.WithClocks + `
 	SELECT c.id AS charge, c.payment_intent_id, c.account_id,
 	       c.livemode, ` + resource.MerchantColumns + `, coalesce(k.ahead, interval '0') AS ahead
 	FROM charges c
@@ -77,21 +77,21 @@ const lapsedCharges = `WITH ` + resource.WithClocks + `
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
-// lapsesAtOnce bounds how many authorizations one run voids.
-const lapsesAtOnce = 32
+// expiredAtOnce bounds how many authorizations one run voids.
+const expiredAtOnce = 32
 
-// ExpireLapsed voids the authorizations that were not captured in time. Any number of
+// ExpireAuthorizations voids the authorizations that were not captured in time. Any number of
 // processes may do so at once.
-func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
-	rows, err := e.Pool().Query(ctx, lapsedCharges, pgx.StrictNamedArgs{"limit": lapsesAtOnce})
+func ExpireAuthorizations(ctx context.Context, e *phase.Engine) (tried int, err error) {
+	rows, err := e.Pool().Query(ctx, selectExpired, pgx.StrictNamedArgs{"limit": expiredAtOnce})
 	if err != nil {
 		return 0, err
 	}
-	lapsed, err := pgx.CollectRows(rows, pgx.RowToStructByName[ChargeOwner])
+	expired, err := pgx.CollectRows(rows, pgx.RowToStructByName[ChargeOwner])
 	if err != nil {
 		return 0, err
 	}
-	return resource.ForEach(ctx, lapsed, func(w ChargeOwner) error {
+	return resource.ForEach(ctx, expired, func(w ChargeOwner) error {
 		err := w.expire(ctx, e)
 		var elsewhere *apierror.Error // another process does it, or the engine continues it later
 		if errors.As(err, &elsewhere) {
@@ -101,7 +101,7 @@ func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 	})
 }
 
-// canceledByTime is the cancellation_reason of an intent whose hold has lapsed. No
+// canceledByTime is the cancellation_reason of an intent whose authorization has expired. No
 // request can give it.
 const canceledByTime = "automatic"
 

@@ -25,14 +25,14 @@ type UpdateChargeParams struct {
 	FraudDetails *struct {
 		UserReport *string `form:"user_report,unset" enum:"safe,fraudulent"`
 	} `form:"fraud_details"`
-	TransferGroup *string     `form:"transfer_group"` // taken and not kept: there are no transfers
+	TransferGroup *string     `form:"transfer_group" max:"5000"`
 	Expand        form.Expand `form:"expand"`
 }
 
 const updateCharge = `
 	UPDATE charges
 	SET customer_id = @customer_id, description = @description, metadata = @metadata, receipt_email = @receipt_email,
-	    shipping = @shipping, fraud_details = @fraud_details
+	    shipping = @shipping, fraud_details = @fraud_details, transfer_group = @transfer_group
 	WHERE account_id = @account_id AND id = @id`
 
 // UpdateCharge changes what a merchant may change of a charge: nothing about money.
@@ -43,11 +43,11 @@ var UpdateCharge = phase.Define("charge.update", 1,
 		return err
 	}
 	if in.Customer != "" {
-		if err := customer.CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer); err != nil {
+		if err := customer.CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.Customer); err != nil {
 			return resource.AsParam(err, "customer")
 		}
 	}
-	return ChargeExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return ChargeExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *struct{}) (phase.Outcome, error) {
@@ -66,6 +66,10 @@ func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *s
 	}
 	charge.Description = resource.Patch(in.Description, charge.Description)
 	charge.ReceiptEmail = resource.Patch(in.ReceiptEmail, charge.ReceiptEmail)
+	charge.TransferGroup, err = resource.SetOnce("transfer_group", charge.ID, charge.TransferGroup, in.TransferGroup)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
 	charge.Metadata, err = in.Metadata.Apply(charge.Metadata)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -88,7 +92,7 @@ func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *s
 		"metadata":      charge.Metadata,
 		"receipt_email": charge.ReceiptEmail,
 		"shipping":      charge.Shipping,
-		"fraud_details": charge.FraudDetails,
+		"fraud_details": charge.FraudDetails, "transfer_group": charge.TransferGroup,
 	})
 	if len(previous) > 0 {
 		event.Emit(tx, "charge.updated", charge.ID, charge.Render(), previous)
@@ -108,11 +112,7 @@ func (c *Charge) report(opinion string) {
 }
 
 func replyWithCharge(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, charge *Charge, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, charge *Charge, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, charge.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(charge.ID, body), nil
+	return resource.Reply(ctx, tx, paths, charge.ID, charge.Render(), fresh...)
 }

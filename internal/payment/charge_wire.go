@@ -146,6 +146,7 @@ func (c *Charge) object() ChargeObject {
 		Source:                        c.source(),
 		StatementDescriptor:           c.StatementDescriptor,
 		StatementDescriptorSuffix:     c.StatementDescriptorSuffix,
+		TransferGroup:                 c.TransferGroup,
 		Status:                        c.Status,
 	}
 	if c.SettlementPending {

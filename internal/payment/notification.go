@@ -14,9 +14,9 @@ import (
 
 // NotificationParams is what the flow of a notification works with.
 type NotificationParams struct {
-	Message inbox.Message
-	News    acquirer.Notification
-	Charge  string // the charge whose payment it is about
+	Message      inbox.Message
+	Notification acquirer.Notification `json:"News"` // as stored requests name it
+	Charge       string                // the charge whose payment it is about
 }
 
 // NotificationFlow is a flow that applies one kind of notification: one transaction, which
@@ -33,9 +33,10 @@ func NotificationFlow(
 			if err != nil {
 				return phase.Outcome{}, err
 			}
-			if charge.Currency != in.News.Currency {
+			if charge.Currency != in.Notification.Currency {
 				return phase.Outcome{},
-					inbox.Refused("it is in %s, and charge %s in %s", in.News.Currency, charge.ID, charge.Currency)
+					inbox.Refused("its currency is %s, and that of charge %s is %s",
+						in.Notification.Currency, charge.ID, charge.Currency)
 			}
 			inbox.Take(tx, in.Message)
 			return apply(ctx, tx, in, charge)

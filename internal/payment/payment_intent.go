@@ -65,6 +65,7 @@ type PaymentIntent struct {
 	Shipping                  *resource.Shipping
 	StatementDescriptor       *string
 	StatementDescriptorSuffix *string
+	TransferGroup             *string // the merchant's name for payments that belong together
 	LatestCharge              *string
 	LastPaymentError          json.RawMessage
 	Challenge                 *string // names the last 3-D Secure page
@@ -140,7 +141,7 @@ const intentColumns = `account_id, id, livemode, request_id, amount, amount_capt
 	payment_method_types, payment_method_options, customer_id, payment_method_id, setup_future_usage, description,
 	metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge,
 	last_payment_error, challenge, next_action, return_url, authenticated, canceled_at, cancellation_reason,
-	checkout_session, created_at`
+	checkout_session, transfer_group, created_at`
 
 var (
 	insertIntents = postgres.InsertRows[PaymentIntent]("payment_intents", intentColumns)
@@ -150,7 +151,8 @@ var (
 		amount_received, currency, status, locked_by, capture_method, payment_method_types, payment_method_options,
 		customer_id, payment_method_id, setup_future_usage, description, metadata, receipt_email, shipping,
 		statement_descriptor, statement_descriptor_suffix, latest_charge, last_payment_error, challenge,
-		next_action, return_url, authenticated, canceled_at, cancellation_reason`,
+		next_action, return_url, authenticated, canceled_at, cancellation_reason,
+		transfer_group`,
 		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 
 	// An attempt writes only what it decides. The rest may have changed since it began.
@@ -264,16 +266,12 @@ func ListPaymentIntents(
 }
 
 func replyWithIntent(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, intent *PaymentIntent, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, intent *PaymentIntent, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
 	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(intent.ID, intent.Public()), nil
 	}
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, intent.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(intent.ID, body), nil
+	return resource.Reply(ctx, tx, paths, intent.ID, intent.Render(), fresh...)
 }
 
 var searchableIntents = resource.Searchable{Plural: "payment_intents", Rows: selectIntents, Metadata: "metadata",

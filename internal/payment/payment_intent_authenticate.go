@@ -86,7 +86,7 @@ func recordAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticatePara
 
 // ChallengeOver is the refusal of a decision that comes too late.
 func ChallengeOver() *apierror.Error {
-	return apierror.Invalid("", "This authentication is over: the payment has moved on.").
+	return apierror.Invalid("", "This authentication has ended, because the status of the payment has changed.").
 		WithCode("payment_intent_unexpected_state")
 }
 

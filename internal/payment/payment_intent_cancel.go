@@ -23,7 +23,7 @@ type CancelPaymentIntentParams struct {
 
 type cancelState struct {
 	Order  acquirer.Order
-	Answer acquirer.Answer
+	Result acquirer.Result `json:"Answer"` // as stored requests name it
 }
 
 // The recovery points of a cancellation that has an authorization to void. Any other
@@ -38,19 +38,19 @@ const (
 // authorization.
 //
 //	(nothing) ──▶ cancellation_recorded ──▶ cancellation_answered ──▶ payment_intent_canceled
-//	  claim, and the end where        ask, no tx open            release the hold, answer
+//	  claim, and the end where        call, no tx open           release the hold, answer
 //	  nothing is held
 var CancelPaymentIntent = phase.Define("payment_intent.cancel", 1,
 	phase.Atomic(cancellationRecorded, recordCancellation),
 	phase.Foreign(cancellationAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPaymentIntentParams, s *cancelState,
 	) (err error) {
-		s.Answer, err = call.To().Void(ctx, call.Permit, s.Order)
+		s.Result, err = call.To().Void(ctx, call.Permit, s.Order)
 		return err
 	}),
 	phase.Atomic(paymentIntentCanceled, finalizeCancellation),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelPaymentIntentParams) error {
-	_, err := readIntent(ctx, db, resource.ViewerOf(caller), in.ID, "")
+	_, err := readIntent(ctx, db, resource.PrincipalOfCheck(caller), in.ID, "")
 	return err
 })
 
@@ -97,23 +97,23 @@ func finalizeCancellation(
 	intent.LockedBy = nil
 	var why *string
 	if resource.Deref(in.Reason) == canceledByTime {
-		why = lapsed()
+		why = expiredReason()
 	}
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		if why != nil {
 			charge.staysHeld(tx, why)
 		}
 		intent.Update(tx)
 		return phase.Refuse(intent.ID,
-			apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Answer.Message)), nil
+			apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Result.Message)), nil
 	}
-	refund := charge.letGoAll(tx, s.Answer.Reference, why)
+	refund := charge.letGoAll(tx, s.Result.Reference, why)
 	if why != nil {
 		event.Emit(tx, "charge.expired", charge.ID, charge.Render(), nil)
 	}
 	intent.AmountCapturable = 0
 	intent.Cancel(tx, in.Reason)
-	return replyWithIntent(ctx, tx, in.Expand, intent, charge.Render(), refund.Render())
+	return replyWithIntent(ctx, tx, in.Expand, intent, charge, &refund)
 }
 
 // Cancel queues the UPDATE that marks the intent as canceled, and its event. It voids no authorization: the caller has.

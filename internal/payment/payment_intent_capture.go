@@ -26,7 +26,7 @@ type CapturePaymentIntentParams struct {
 // CapturePaymentIntent captures an authorized intent, or part of it, and releases the rest.
 //
 //	(nothing) ──▶ capture_recorded ──▶ capture_answered ──▶ payment_captured
-//	  claim + reserve the intent    ask, no tx open     post to the ledger, answer
+//	  claim + reserve the intent    call, no tx open    post to the ledger, answer
 //
 // As with a charge without an intent, there is no compensation.
 var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
@@ -34,7 +34,7 @@ var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 	phase.Foreign(captureAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CapturePaymentIntentParams, s *captureState,
 	) (err error) {
-		s.Answer, err = call.To().Capture(ctx, call.Permit, s.Order)
+		s.Result, err = call.To().Capture(ctx, call.Permit, s.Order)
 		return err
 	}),
 	phase.Atomic(paymentCaptured, finalizeIntentCapture),
@@ -49,7 +49,7 @@ var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}
-	_, err := readIntent(ctx, db, resource.ViewerOf(caller), in.ID, "")
+	_, err := readIntent(ctx, db, resource.PrincipalOfCheck(caller), in.ID, "")
 	return err
 })
 
@@ -111,18 +111,18 @@ func finalizeIntentCapture(
 		return phase.Outcome{}, err
 	}
 	intent.LockedBy = nil
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		charge.release(tx)
 		intent.Update(tx)
 		return phase.Refuse(intent.ID,
-			apierror.Invalid("", "PaymentIntent %s could not be captured: %s", intent.ID, s.Answer.Message)), nil
+			apierror.Invalid("", "PaymentIntent %s could not be captured: %s", intent.ID, s.Result.Message)), nil
 	}
 	before := charge.object()
 	charge.describe(tx, CaptureChargeParams{
 		StatementDescriptor:       in.StatementDescriptor,
 		StatementDescriptorSuffix: in.StatementDescriptorSuffix,
 	})
-	known := []any{charge.capture(tx, s.Order.Amount)}
+	fresh := []resource.Renderer{charge.capture(tx, s.Order.Amount)}
 	charge.writeCapture(tx)
 	previous, err := event.Changes(before, charge.object())
 	if err != nil {
@@ -138,5 +138,5 @@ func finalizeIntentCapture(
 	}
 	event.Emit(tx, "charge.captured", charge.ID, charge.Render(), previous)
 	event.Emit(tx, "payment_intent.succeeded", intent.ID, intent.Render(), nil)
-	return replyWithIntent(ctx, tx, in.Expand, intent, append(known, charge.Render())...)
+	return replyWithIntent(ctx, tx, in.Expand, intent, append(fresh, charge)...)
 }

@@ -39,9 +39,9 @@ type Attempt struct {
 	New      *PaymentIntent // the intent, if the attempt's request creates it
 	Method   customer.PaymentMethod
 	Order    acquirer.Order
-	Answer   acquirer.Answer
-	MayAsk   bool // the cardholder is present and can be sent to their bank's page
-	NoAction bool // the merchant wants an error instead of sending them there
+	Result   acquirer.Result `json:"Answer"` // as stored requests name it
+	MayAsk   bool            // the cardholder is present and can be sent to their bank's page
+	NoAction bool            // the merchant wants an error instead of sending them there
 }
 
 // The recovery points of an attempt.
@@ -54,7 +54,7 @@ const (
 // ConfirmPaymentIntent tries to pay an intent.
 //
 //	(nothing) ──▶ confirmation_recorded ──▶ payment_answered ──▶ payment_finalized
-//	  claim + reserve the intent       ask, no tx open       post to the ledger, answer
+//	  claim + reserve the intent       call, no tx open      post to the ledger, answer
 //
 // The intent is "processing" during the call to the acquirer, and other requests that
 // would change it get a 429.
@@ -87,7 +87,7 @@ func (in *ConfirmPaymentIntentParams) params() PaymentIntentParams {
 // checkConfirmation finds the intent, and the method it is to be paid with: the
 // one sent, or the one it has.
 func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentIntentParams) error {
-	intent, err := readIntent(ctx, db, resource.ViewerOf(caller), in.ID, in.ClientSecret)
+	intent, err := readIntent(ctx, db, resource.PrincipalOfCheck(caller), in.ID, in.ClientSecret)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 	if in.Method() != nil || intent.PaymentMethodID == nil {
 		return nil
 	}
-	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller),
-		*intent.PaymentMethodID)
+	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID,
+		resource.PrincipalOfCheck(caller), *intent.PaymentMethodID)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (s *Attempt) next(
 	if intent.Status == IntentProcessing {
 		return phase.Next, nil
 	}
-	return replyWithIntent(ctx, tx, paths, intent, method.Render())
+	return replyWithIntent(ctx, tx, paths, intent, method)
 }
 
 // reserve makes the intent this attempt's until the acquirer has answered.
@@ -218,9 +218,9 @@ func (p *PaymentIntent) wantsAuthentication(card customer.Card) bool {
 }
 
 // Send asks the acquirer to authorize the order, and to capture it if the order says so. What the acquirer answers,
-// a decline too, is in s.Answer. An error means that the outcome is not known.
+// a decline too, is in s.Result. An error means that the outcome is not known.
 func (s *Attempt) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
-	s.Answer, err = call.To().Authorize(ctx, call.Permit, s.Order)
+	s.Result, err = call.To().Authorize(ctx, call.Permit, s.Order)
 	return err
 }
 
@@ -237,13 +237,13 @@ func (s *Attempt) finalize(ctx context.Context, tx *phase.Tx, paths form.Expand)
 	case end.Declined != nil:
 		return phase.Refuse(end.Intent.ID, end.Declined), nil
 	}
-	return replyWithIntent(ctx, tx, paths, end.Intent, end.known...)
+	return replyWithIntent(ctx, tx, paths, end.Intent, end.fresh...)
 }
 
 // conclusion is how an attempt ended, for the function that responds.
 type conclusion struct {
 	Intent   *PaymentIntent
-	known    []any // what the attempt has made and changed
+	fresh    []resource.Renderer // what the attempt has made and changed
 	Declined *apierror.Error
 }
 
@@ -264,19 +264,19 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 		return end, err
 	}
 	end.Intent, intent.LockedBy = intent, nil
-	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
+	if s.Result.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
 		intent.require(tx)
 		intent.conclude(tx)
-		end.known = append(end.known, s.Method.Render())
+		end.fresh = append(end.fresh, &s.Method)
 		return end, nil
 	}
-	if s.Answer.Approved && s.Answer.Replayed {
-		adopted, err := AdoptParams{Authorization: s.Answer.Reference}.Find(ctx, tx)
+	if s.Result.Approved && s.Result.Replayed {
+		adopted, err := AdoptParams{Authorization: s.Result.Reference}.Find(ctx, tx)
 		if err != nil {
 			return end, err
 		}
 		if adopted != nil {
-			end.known, err = s.takeAdopted(tx, intent, adopted)
+			end.fresh, err = s.takeAdopted(tx, intent, adopted)
 			if err == nil && owner != nil {
 				owner.Paid(tx, intent)
 			}
@@ -285,16 +285,16 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 	}
 	charge := intent.pendingCharge(tx, s.Method)
 	charge.insert(tx)
-	charge.applyResult(s.Answer)
+	charge.applyResult(s.Result)
 	intent.LatestCharge = &charge.ID
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		if owner != nil {
 			owner.Declined(tx)
 		}
 		end.Declined, err = s.fail(tx, intent, charge)
 		return end, err
 	}
-	end.known = append(intent.receive(tx, charge), charge.Render(), s.use(tx, intent))
+	end.fresh = append(intent.applyApproval(tx, charge), charge, s.consumeMethod(tx, intent))
 	intent.conclude(tx)
 	if owner != nil {
 		owner.Paid(tx, intent)
@@ -351,19 +351,20 @@ func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMetho
 		FraudDetails:              map[string]string{},
 		StatementDescriptor:       p.StatementDescriptor,
 		StatementDescriptorSuffix: p.StatementDescriptorSuffix,
+		TransferGroup:             p.TransferGroup,
 		CreatedAt:                 tx.Now(),
 	}
 }
 
-// receive notes a charge that was approved: its money is taken, or held. It
-// returns what else is new.
-func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
+// applyApproval records a charge that was approved: it is captured, or authorized. It
+// returns the objects made besides the charge.
+func (p *PaymentIntent) applyApproval(tx *phase.Tx, charge *Charge) (fresh []resource.Renderer) {
 	if p.CaptureMethod == captureManual {
-		charge.hold(tx)
+		charge.markAuthorized(tx)
 		p.Status, p.AmountCapturable = IntentNeedsCapture, p.Amount
 	} else {
-		known = append(known, charge.capture(tx, charge.Amount))
-		charge.SettlementPending = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).News
+		fresh = append(fresh, charge.capture(tx, charge.Amount))
+		charge.SettlementPending = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).Notified
 		p.Status, p.AmountReceived = IntentSucceeded, p.Amount
 	}
 	charge.finalize(tx)
@@ -373,15 +374,15 @@ func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
 	} else {
 		event.Emit(tx, "payment_intent.amount_capturable_updated", p.ID, p.Render(), nil)
 	}
-	return known
+	return fresh
 }
 
-// use records that the method has paid: it is attached to the customer if the merchant
+// consumeMethod records that the method has paid: it is attached to the customer if the merchant
 // wants to use it again, and is spent if it has no customer. It returns the method.
-func (s *Attempt) use(tx *phase.Tx, intent *PaymentIntent) any {
+func (s *Attempt) consumeMethod(tx *phase.Tx, intent *PaymentIntent) *customer.PaymentMethod {
 	method := s.Method
 	before := method
-	method.Card.ApplyResult(s.Answer)
+	method.Card.ApplyResult(s.Result)
 	method.SetUp = method.SetUp || resource.Deref(intent.SetupFutureUsage) == "off_session"
 	switch {
 	case method.CustomerID == nil && intent.CustomerID != nil && intent.SetupFutureUsage != nil:
@@ -392,18 +393,18 @@ func (s *Attempt) use(tx *phase.Tx, intent *PaymentIntent) any {
 	case method.SetUp != before.SetUp || resource.Deref(method.Card.CVCCheck) != resource.Deref(before.Card.CVCCheck):
 		method.Update(tx)
 	}
-	return method.Render()
+	return &method
 }
 
 // fail ends an attempt that was declined. The intent can be tried again, with
 // another method.
 func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*apierror.Error, error) {
-	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &s.Answer.Code, &s.Answer.Message
+	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &s.Result.Code, &s.Result.Message
 	charge.finalize(tx)
 	event.Emit(tx, "charge.failed", charge.ID, charge.Render(), nil)
 
-	declined := customer.CardError(s.Answer)
-	if s.NoAction && s.Answer.Code == acquirer.CodeAuthenticationNeeded {
+	declined := customer.CardError(s.Result)
+	if s.NoAction && s.Result.Code == acquirer.CodeAuthenticationNeeded {
 		declined.DeclineCode = "authentication_not_handled"
 		declined.Message = "This payment required an authentication action to complete, but " +
 			"`error_on_requires_action` was set. When you're ready, you can upgrade your integration to handle " +
@@ -435,6 +436,6 @@ func (p *PaymentIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror
 // abandon ends an attempt that was never asked for in time. The acquirer has
 // confirmed that nothing was taken and nothing can be any more.
 func (s *Attempt) abandon(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	s.Answer = NeverSent
+	s.Result = NeverSent
 	return s.finalize(ctx, tx, paths)
 }

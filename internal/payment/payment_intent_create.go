@@ -25,7 +25,7 @@ type PaymentIntentParams struct {
 	Shipping                  *resource.Shipping      `form:"shipping,unset"`
 	StatementDescriptor       *string                 `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string                 `form:"statement_descriptor_suffix" max:"22"`
-	TransferGroup             *string                 `form:"transfer_group"` // taken and not kept, as with a charge
+	TransferGroup             *string                 `form:"transfer_group" max:"5000"`
 	customer.MethodParams
 }
 
@@ -64,7 +64,7 @@ const intentRecorded = "payment_intent_recorded"
 // makes it.
 //
 //	(nothing) ──▶ payment_intent_recorded ──▶ payment_answered ──▶ payment_finalized
-//	     claim + insert, and the end      ask, no tx open      post to the ledger, answer
+//	     claim + insert, and the end      call, no tx open     post to the ledger, answer
 //	     without confirm
 var CreatePaymentIntent = phase.Define("payment_intent.create", 2,
 	phase.Atomic(intentRecorded, recordIntent),
@@ -137,7 +137,7 @@ func (in *PaymentIntentParams) Check(ctx context.Context, db phase.Reader, calle
 			WithCode("payment_intent_invalid_parameter")
 	}
 	if in.Customer != "" {
-		if err := customer.CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer); err != nil {
+		if err := customer.CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.Customer); err != nil {
 			return resource.AsParam(err, "customer")
 		}
 	}
@@ -234,7 +234,7 @@ func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParam
 	event.Emit(tx, "payment_intent.created", intent.ID, intent.Render(), nil)
 	if !in.Confirm {
 		intent.Insert(tx)
-		return replyWithIntent(ctx, tx, in.Expand, intent, in.Known()...)
+		return replyWithIntent(ctx, tx, in.Expand, intent, in.Fresh()...)
 	}
 	if refusal := intent.RefuseConfirm(method, method != nil, in.ConfirmParams); refusal != nil {
 		intent.Insert(tx)
@@ -304,6 +304,10 @@ func (p *PaymentIntent) apply(in PaymentIntentParams, metadata form.Metadata) (e
 	card.RequestThreeDSecure = in.PaymentMethodOptions.ThreeDSecure(card.RequestThreeDSecure)
 	if method := in.Method(); method != nil {
 		p.TakeMethod(method)
+	}
+	p.TransferGroup, err = resource.SetOnce("transfer_group", p.ID, p.TransferGroup, in.TransferGroup)
+	if err != nil {
+		return err
 	}
 	p.Metadata, err = metadata.Apply(p.Metadata)
 	return err

@@ -47,7 +47,7 @@ var IncrementAuthorization = phase.Define("payment_intent.increment_authorizatio
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	intent, err := readIntent(ctx, db, resource.ViewerOf(caller), in.ID, "")
+	intent, err := readIntent(ctx, db, resource.PrincipalOfCheck(caller), in.ID, "")
 	if err != nil {
 		return err
 	}

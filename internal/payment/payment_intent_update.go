@@ -28,7 +28,7 @@ const intentUpdated = "payment_intent_updated"
 var UpdatePaymentIntent = phase.Define("payment_intent.update", 1,
 	phase.Atomic(intentUpdated, changeIntent),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePaymentIntentParams) error {
-	intent, err := readIntent(ctx, db, resource.ViewerOf(caller), in.ID, "")
+	intent, err := readIntent(ctx, db, resource.PrincipalOfCheck(caller), in.ID, "")
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	}
 	intent.LastPaymentError = nil // as at Stripe, after any change; the failed charge still shows it
 	intent.Update(tx)
-	return replyWithIntent(ctx, tx, in.Expand, intent, in.Known()...)
+	return replyWithIntent(ctx, tx, in.Expand, intent, in.Fresh()...)
 }
 
 // refuse says why the intent cannot be changed like this any more, or nil.

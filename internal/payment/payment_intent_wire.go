@@ -92,6 +92,7 @@ func (p *PaymentIntent) object() PaymentIntentObject {
 		StatementDescriptor:       p.StatementDescriptor,
 		StatementDescriptorSuffix: p.StatementDescriptorSuffix,
 		Status:                    p.Status,
+		TransferGroup:             p.TransferGroup,
 	}
 }
 
@@ -100,6 +101,6 @@ func (p *PaymentIntent) object() PaymentIntentObject {
 func (p *PaymentIntent) Public() any {
 	o := p.object()
 	o.Customer, o.LatestCharge, o.Metadata = nil, nil, map[string]string{}
-	o.StatementDescriptor, o.StatementDescriptorSuffix = nil, nil
+	o.StatementDescriptor, o.StatementDescriptorSuffix, o.TransferGroup = nil, nil, nil
 	return o
 }

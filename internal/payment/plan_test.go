@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
 // filled is a database in which one account has many held charges.
@@ -33,9 +34,21 @@ func TestPlans(t *testing.T) {
 
 	t.Run("holds that lapse are found by their time", func(t *testing.T) {
 		t.Parallel()
-		plan := db.Plan(t, lapsedCharges, pgx.StrictNamedArgs{"limit": lapsesAtOnce})
+		plan := db.Plan(t, selectExpired, pgx.StrictNamedArgs{"limit": expiredAtOnce})
 		if !strings.Contains(plan, "Index Cond: (capture_before < (statement_timestamp() + ") {
 			t.Errorf("the index is not searched for what is due:\n%s", plan)
+		}
+	})
+
+	t.Run("charges of a transfer group are found by it", func(t *testing.T) {
+		t.Parallel()
+		plan := db.Plan(t, listCharges, pgx.StrictNamedArgs{
+			"account_id": "acct_1", "livemode": false, "customer_id": nil, "payment_intent": nil,
+			"transfer_group": "order_1", "after": resource.FirstID, "before": resource.LastID,
+			"from": resource.FirstTime, "to": resource.LastTime, "limit": 11,
+		})
+		if !strings.Contains(plan, "charges_of_a_transfer_group") {
+			t.Errorf("the index of groups is not used:\n%s", plan)
 		}
 	})
 }

@@ -42,7 +42,7 @@ type RefundChargeParams struct {
 type refundState struct {
 	Refund Refund
 	Order  acquirer.Order
-	Answer acquirer.Answer
+	Result acquirer.Result `json:"Answer"` // as stored requests name it
 
 	Whole        bool              // the answer is the charge
 	FraudDetails map[string]string // of the charge, before the refund says that it was a fraud
@@ -58,7 +58,7 @@ const (
 // CreateRefund refunds a captured charge, or voids one that was only authorized.
 //
 //	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ refund_finalized
-//	 claim + reserve the amount     ask, no tx open     post to the ledger, answer
+//	 claim + reserve the amount     call, no tx open    post to the ledger, answer
 //
 // The amount is reserved on the charge before anything is asked, so that two
 // refunds at once cannot both have the last of it. There is no compensation: a
@@ -72,16 +72,16 @@ var CreateRefund = phase.Define("refund.create", 2,
 	phase.Foreign(refundAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateRefundParams, s *refundState,
 	) error {
-		return askForRefund(ctx, call, s)
+		return callForRefund(ctx, call, s)
 	}),
 	phase.Atomic(refundFinalized, func(
 		ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState,
 	) (phase.Outcome, error) {
-		_, refund, known, err := finalizeRefund(ctx, tx, s)
+		_, refund, fresh, err := finalizeRefund(ctx, tx, s)
 		if err != nil {
 			return phase.Outcome{}, err
 		}
-		return replyWithRefund(ctx, tx, in.Expand, refund, known...)
+		return replyWithRefund(ctx, tx, in.Expand, refund, fresh...)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateRefundParams) error {
 	if in.Charge == "" && in.PaymentIntent == "" {
@@ -93,10 +93,10 @@ var CreateRefund = phase.Define("refund.create", 2,
 		return err
 	}
 	if in.PaymentIntent != "" {
-		return in.findCharge(ctx, db, resource.ViewerOf(caller))
+		return in.findCharge(ctx, db, resource.PrincipalOfCheck(caller))
 	}
 	// 404, as at Stripe, although no path names the charge
-	return ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge)
+	return ChargeExists(ctx, db, resource.PrincipalOfCheck(caller), in.Charge)
 })
 
 // findCharge finds the charge that paid the intent.
@@ -123,22 +123,22 @@ func (in *CreateRefundParams) findCharge(ctx context.Context, db phase.Reader, v
 var RefundCharge = refundAt("charge.refund.create", false, func(
 	ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
 ) (phase.Outcome, error) {
-	_, refund, known, err := finalizeRefund(ctx, tx, s)
+	_, refund, fresh, err := finalizeRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	return replyWithRefund(ctx, tx, in.Expand, refund, known...)
+	return replyWithRefund(ctx, tx, in.Expand, refund, fresh...)
 })
 
 // RefundWholeCharge is the oldest form, which answers with the charge.
 var RefundWholeCharge = refundAt("charge.refund", true, func(
 	ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
 ) (phase.Outcome, error) {
-	charge, _, known, err := finalizeRefund(ctx, tx, s)
+	charge, _, fresh, err := finalizeRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	return replyWithCharge(ctx, tx, in.Expand, charge, known...)
+	return replyWithCharge(ctx, tx, in.Expand, charge, fresh...)
 })
 
 func refundAt(
@@ -155,14 +155,14 @@ func refundAt(
 		phase.Foreign(refundAnswered, acquirer.Port, func(
 			ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ RefundChargeParams, s *refundState,
 		) error {
-			return askForRefund(ctx, call, s)
+			return callForRefund(ctx, call, s)
 		}),
 		phase.Atomic(refundFinalized, finalize),
 	).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *RefundChargeParams) error {
 		if _, err := in.Metadata.Apply(nil); err != nil {
 			return err
 		}
-		return ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge)
+		return ChargeExists(ctx, db, resource.PrincipalOfCheck(caller), in.Charge)
 	})
 }
 
@@ -262,7 +262,7 @@ func (c *Charge) refuseRefund(amount int64) *apierror.Error {
 		return apierror.Invalid("", "Charge %s failed and cannot be refunded.", c.ID)
 	case c.PaymentIntentID != nil && !c.Captured && c.AmountRefunded == 0:
 		return apierror.Invalid("",
-			"Charge %s has been authorized and not captured: cancel its PaymentIntent, %s, to release what it holds.",
+			"Charge %s has been authorized and not captured: cancel its PaymentIntent, %s, to release the hold.",
 			c.ID, *c.PaymentIntentID)
 	case c.AmountChargedBack > 0:
 		return apierror.Invalid("", "Charge %s has been charged back; cannot issue a refund.", c.ID).
@@ -283,12 +283,12 @@ func (c *Charge) refuseRefund(amount int64) *apierror.Error {
 	return nil
 }
 
-func askForRefund(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *refundState) (err error) {
+func callForRefund(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *refundState) (err error) {
 	if s.Refund.Kind == refundOfHold {
-		s.Answer, err = call.To().Void(ctx, call.Permit, s.Order)
+		s.Result, err = call.To().Void(ctx, call.Permit, s.Order)
 		return err
 	}
-	s.Answer, err = call.To().Refund(ctx, call.Permit, s.Order)
+	s.Result, err = call.To().Refund(ctx, call.Permit, s.Order)
 	return err
 }
 
@@ -297,9 +297,9 @@ const returnReservation = `
 	WHERE account_id = @account_id AND id = @id`
 
 // finalizeRefund records what the acquirer answered and books the money. It
-// returns the charge, the refund and what else is new. The refund is read anew: its
+// returns the charge, the refund and what else is new. The refund is read again: its
 // metadata may have changed while the acquirer was asked.
-func finalizeRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *Refund, []any, error) {
+func finalizeRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *Refund, []resource.Renderer, error) {
 	charge, err := lockedCharge(ctx, tx, s.Refund.ChargeID)
 	if err != nil {
 		return nil, nil, nil, err
@@ -308,7 +308,7 @@ func finalizeRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		charge.AmountRefunded -= refund.Amount
 		tx.WriteOne(returnReservation,
 			pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
@@ -316,17 +316,17 @@ func finalizeRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge,
 		refund.finalize(tx)
 		event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
 		event.Emit(tx, "refund.failed", refund.ID, refund.Render(), nil)
-		return charge, refund, []any{charge.Render()}, nil
+		return charge, refund, []resource.Renderer{charge}, nil
 	}
-	refund.Status, refund.AcquirerReference = refundSucceeded, &s.Answer.Reference
-	known := []any{charge.Render()}
+	refund.Status, refund.AcquirerReference = refundSucceeded, &s.Result.Reference
+	fresh := []resource.Renderer{charge}
 	switch {
 	case refund.Kind == refundOfHold:
 		charge.release(tx)
-	case s.Answer.RefundStatus == refundPending:
+	case s.Result.RefundStatus == refundPending:
 		refund.Status = refundPending // a notification tells how it ends
 	default:
-		known = append(known, refund.post(tx, charge))
+		fresh = append(fresh, refund.post(tx, charge))
 	}
 	refund.finalize(tx)
 	before := *charge
@@ -340,24 +340,20 @@ func finalizeRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge,
 	}
 	event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
 	event.Emit(tx, "charge.refunded", charge.ID, charge.Render(), previous)
-	return charge, refund, append(known, refund.Render()), nil
+	return charge, refund, append(fresh, refund), nil
 }
 
 // post books a refund that has succeeded and returns its balance transaction.
-func (r *Refund) post(tx *phase.Tx, charge *Charge) any {
+func (r *Refund) post(tx *phase.Tx, charge *Charge) *balance.BalanceTransaction {
 	posting := ledger.Refund(id.New("txn", tx.Now()), r.ID, r.Currency, r.Amount, tx.Now())
 	ledger.Post(tx, posting)
 	ledger.ChainRefund(tx, charge.ID, charge.AmountCaptured, r.ID, r.Amount, r.Currency)
 	r.BalanceTransaction = &posting.ID
-	return balance.BalanceTransactionOf(tx, posting).Render()
+	return balance.BalanceTransactionOf(tx, posting)
 }
 
 func replyWithRefund(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, refund *Refund, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, refund *Refund, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, refund.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(refund.ID, body), nil
+	return resource.Reply(ctx, tx, paths, refund.ID, refund.Render(), fresh...)
 }

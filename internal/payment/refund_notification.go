@@ -56,10 +56,10 @@ var FailRefund = NotificationFlow(acquirer.RefundFailed, "refund_returned", func
 		return phase.Outcome{}, err
 	}
 	if refund.Status == refundFailed {
-		return phase.Outcome{}, inbox.Refused("refund %s has failed before", refund.ID)
+		return phase.Outcome{}, inbox.Refused("refund %s has already failed", refund.ID)
 	}
 	before, status := refund.object(), refund.Status
-	reason := in.News.FailureReason
+	reason := in.Notification.FailureReason
 	if reason == "" {
 		reason = "unknown"
 	}
@@ -93,15 +93,15 @@ const lockRefundByName = selectRefunds + ` AND acquirer_reference = @reference F
 // refundNamed locks the refund that a notification is about.
 func refundNamed(ctx context.Context, tx *phase.Tx, in NotificationParams) (*Refund, error) {
 	args := resource.PrincipalOf(tx.Caller).Args()
-	args["reference"] = in.News.Reference
+	args["reference"] = in.Notification.Reference
 	refund, err := resource.QueryOne[Refund](ctx, tx, lockRefundByName, args)
 	switch {
 	case err != nil:
 		return nil, err
 	case refund == nil:
-		return nil, inbox.NotYet("no refund here is called %s", in.News.Reference)
-	case refund.Kind != refundOfMoney || refund.ChargeID != in.Charge || refund.Amount != in.News.Amount:
-		return nil, inbox.Refused("refund %s is of %d of charge %s", refund.ID, refund.Amount, refund.ChargeID)
+		return nil, inbox.NotYet("refund %s not found", in.Notification.Reference)
+	case refund.Kind != refundOfMoney || refund.ChargeID != in.Charge || refund.Amount != in.Notification.Amount:
+		return nil, inbox.Refused("refund %s is for %d of charge %s", refund.ID, refund.Amount, refund.ChargeID)
 	}
 	return refund, nil
 }

@@ -32,7 +32,7 @@ const updateRefund = `UPDATE refunds SET metadata = @metadata WHERE account_id =
 var UpdateRefund = phase.Define("refund.update", 1,
 	phase.Atomic(refundUpdated, changeRefund),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateRefundParams) error {
-	_, err := findRefund(ctx, db, resource.ViewerOf(caller), in.ID)
+	_, err := findRefund(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 	return err
 })
 
@@ -44,7 +44,7 @@ var UpdateChargeRefund = phase.Define("charge.refund.update", 1,
 		return changeRefund(ctx, tx, in.UpdateRefundParams, s)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeRefundParams) error {
-	_, err := findRefundOf(ctx, db, resource.ViewerOf(caller), in.Charge, in.ID)
+	_, err := findRefundOf(ctx, db, resource.PrincipalOfCheck(caller), in.Charge, in.ID)
 	return err
 })
 

@@ -281,11 +281,7 @@ func ListPayouts(ctx context.Context, db phase.Reader, v resource.Principal, in 
 }
 
 func replyWithPayout(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, payout *Payout, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, payout *Payout, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, payout.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(payout.ID, body), nil
+	return resource.Reply(ctx, tx, paths, payout.ID, payout.Render(), fresh...)
 }

@@ -33,11 +33,11 @@ var CancelPayout = phase.Define("payout.cancel", 2,
 	phase.Foreign(recallAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPayoutParams, s *payoutState,
 	) error {
-		return askBankBack(ctx, call, s.Payout, s)
+		return recallPayout(ctx, call, s.Payout, s)
 	}),
 	phase.Atomic(recallFinalized, finalizeCancel),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelPayoutParams) error {
-	return payoutExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return payoutExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 const reservePayout = `
@@ -81,11 +81,11 @@ func recordCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *p
 	return phase.Next, nil
 }
 
-// askBankBack asks for all that a payout sent.
-func askBankBack(
+// recallPayout recalls all the money that a payout sent.
+func recallPayout(
 	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], sent Payout, s *payoutState,
 ) (err error) {
-	s.Answer, err = call.To().Recall(ctx, call.Permit,
+	s.Result, err = call.To().Recall(ctx, call.Permit,
 		acquirer.Order{Authorization: *sent.BankReference, Amount: sent.Amount, Currency: sent.Currency})
 	return err
 }
@@ -95,10 +95,10 @@ func finalizeCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s 
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		payout.release(tx)
 		return phase.Refuse(payout.ID,
-			apierror.Invalid("", "Payout %s could not be canceled: %s", payout.ID, s.Answer.Message)), nil
+			apierror.Invalid("", "Payout %s could not be canceled: %s", payout.ID, s.Result.Message)), nil
 	}
 	back := payout.returnToBalance(tx, payoutCanceled)
 	payout.move(tx, payoutPending)

@@ -34,7 +34,7 @@ type CreatePayoutParams struct {
 // payoutState is what the phases of a payout tell each other.
 type payoutState struct {
 	Payout Payout
-	Answer acquirer.Answer
+	Result acquirer.Result `json:"Answer"` // as stored requests name it
 }
 
 // The recovery points of a payout.
@@ -47,7 +47,7 @@ const (
 // CreatePayout sends available money to the merchant's bank account.
 //
 //	(nothing) ──▶ payout_recorded ──▶ bank_answered ──▶ payout_finalized
-//	 claim + take the money out     ask, no tx open    note the answer, or put the money back
+//	 claim + take the money out     call, no tx open   note the answer, or put the money back
 //
 // The money leaves what is available before the bank is asked, under the lock of
 // the book, so that two payouts at once cannot both have the last of it. There is
@@ -57,7 +57,7 @@ var CreatePayout = phase.Define("payout.create", 2,
 	phase.Foreign(bankAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePayoutParams, s *payoutState,
 	) error {
-		return askBank(ctx, call, s)
+		return sendPayout(ctx, call, s)
 	}),
 	phase.Atomic(payoutFinalized, func(
 		ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *payoutState,
@@ -160,15 +160,15 @@ func newPayout(tx *phase.Tx, method string) Payout {
 	return p
 }
 
-// askBank asks for the money to be sent. An account that is closed is an answer.
-func askBank(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *payoutState) (err error) {
-	s.Answer, err = call.To().PayOut(ctx, call.Permit,
+// sendPayout has the acquirer send the money. A closed bank account is a result, not an error.
+func sendPayout(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *payoutState) (err error) {
+	s.Result, err = call.To().PayOut(ctx, call.Permit,
 		acquirer.Order{Destination: s.Payout.Destination, Amount: s.Payout.Amount, Currency: s.Payout.Currency})
 	return err
 }
 
 // finalizePayout records what the bank answered. Money that it did not take is
-// available again. The payout is read anew: its metadata may have changed while
+// available again. The payout is read again: its metadata may have changed while
 // the bank was asked.
 func finalizePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payoutState) (phase.Outcome, error) {
 	payout, err := lockedPayout(ctx, tx, s.Payout.ID)
@@ -176,29 +176,29 @@ func finalizePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *pay
 		return phase.Outcome{}, err
 	}
 	payout.Status = payoutPending
-	var known []any
-	if s.Answer.Approved {
-		payout.BankReference = &s.Answer.Reference
+	var fresh []resource.Renderer
+	if s.Result.Approved {
+		payout.BankReference = &s.Result.Reference
 		event.Emit(tx, "payout.created", payout.ID, payout.Render(), nil)
 		if payout.Method == payoutInstant {
 			payout.arrive(tx)
 		}
 	} else {
 		event.Emit(tx, "payout.created", payout.ID, payout.Render(), nil)
-		known = append(known, payout.returnToBalance(tx, payoutFailed))
-		payout.FailureCode, payout.FailureMessage = &s.Answer.Code, &s.Answer.Message
+		fresh = append(fresh, payout.returnToBalance(tx, payoutFailed))
+		payout.FailureCode, payout.FailureMessage = &s.Result.Code, &s.Result.Message
 		event.Emit(tx, "payout.failed", payout.ID, payout.Render(), nil)
 	}
 	payout.move(tx, payoutNew)
-	return replyWithPayout(ctx, tx, paths, payout, known...)
+	return replyWithPayout(ctx, tx, paths, payout, fresh...)
 }
 
 // returnToBalance books the money of a payout that was not paid as available again,
 // and returns its balance transaction.
-func (p *Payout) returnToBalance(tx *phase.Tx, status string) any {
+func (p *Payout) returnToBalance(tx *phase.Tx, status string) *balance.BalanceTransaction {
 	kind := map[string]string{payoutFailed: "payout_failure", payoutCanceled: "payout_cancel"}[status]
 	back := ledger.PayoutReturn(id.New("txn", tx.Now()), p.ID, kind, p.Currency, p.Amount, tx.Now())
 	ledger.Post(tx, back)
 	p.Status, p.FailureBalanceTransaction = status, &back.ID
-	return balance.BalanceTransactionOf(tx, back).Render()
+	return balance.BalanceTransactionOf(tx, back)
 }

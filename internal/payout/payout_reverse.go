@@ -32,14 +32,14 @@ var ReversePayout = phase.Define("payout.reverse", 2,
 	phase.Foreign(recallAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ReversePayoutParams, s *reversalState,
 	) error {
-		return askBankBack(ctx, call, s.Original, &s.payoutState)
+		return recallPayout(ctx, call, s.Original, &s.payoutState)
 	}),
 	phase.Atomic(recallFinalized, finalizeReversal),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ReversePayoutParams) error {
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	return payoutExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return payoutExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 func recordReversal(
@@ -89,10 +89,10 @@ func finalizeReversal(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if !s.Answer.Approved {
+	if !s.Result.Approved {
 		original.release(tx)
 		return phase.Refuse(original.ID,
-			apierror.Invalid("", "Payout %s could not be reversed: %s", original.ID, s.Answer.Message)), nil
+			apierror.Invalid("", "Payout %s could not be reversed: %s", original.ID, s.Result.Message)), nil
 	}
 	before := original.object()
 	original.ReversedBy = &s.Payout.ID
@@ -108,9 +108,8 @@ func finalizeReversal(
 	fetch := ledger.PayoutReversal(reversal.BalanceTransaction, reversal.ID, reversal.Currency, -reversal.Amount,
 		reversal.ArrivesAt)
 	ledger.Post(tx, fetch)
-	reversal.Status, reversal.BankReference = payoutPending, &s.Answer.Reference
+	reversal.Status, reversal.BankReference = payoutPending, &s.Result.Reference
 	reversal.move(tx, payoutNew)
 	event.Emit(tx, "payout.created", reversal.ID, reversal.Render(), nil)
-	return replyWithPayout(ctx, tx, in.Expand, &reversal, original.Render(),
-		balance.BalanceTransactionOf(tx, fetch).Render())
+	return replyWithPayout(ctx, tx, in.Expand, &reversal, original, balance.BalanceTransactionOf(tx, fetch))
 }

@@ -26,7 +26,7 @@ const updatePayout = `UPDATE payouts SET metadata = @metadata WHERE account_id =
 var UpdatePayout = phase.Define("payout.update", 1,
 	phase.Atomic(payoutUpdated, changePayout),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePayoutParams) error {
-	return payoutExists(ctx, db, resource.ViewerOf(caller), in.ID)
+	return payoutExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 })
 
 func changePayout(ctx context.Context, tx *phase.Tx, in UpdatePayoutParams, _ *struct{}) (phase.Outcome, error) {

@@ -52,9 +52,9 @@ const (
 		UNION ALL ` + bookedPayouts + ` AND p.kind = 'payout' AND bank_reference IS NOT NULL` + ofPosting + `)`
 )
 
-// The file's lines are compared with what we have booked at any time, and what we
-// have booked on the day with the lines of that day and an hour around it. A
-// posting's id begins with its time, so a book's day is one piece of its index.
+// The file's lines are compared with what we have booked at any time, and what we have booked on the day with the lines
+// of that day and an hour around it. A posting's id begins with its time, so a book's day is one piece of its index.
+// Without OFFSET 0 PostgreSQL may read all of that index, once there are many books.
 const compareSettlement = `
 	WITH line AS (
 		SELECT * FROM unnest(@ats::timestamptz[], @keys::text[], @refs::text[], @auths::text[], @kinds::text[],
@@ -83,8 +83,9 @@ const compareSettlement = `
 	SELECT b.account_id, b.id,
 	       'here is a ' || b.kind || ' of ' || b.amount || ' ' || b.currency || ', and the acquirer does not report it'
 	FROM ledger_books k
-	JOIN ledger_postings p ON p.book_id = k.id AND p.id >= @first_id AND p.id < @last_id AND p.created_at >= @from
-	    AND p.created_at < @to
+	CROSS JOIN LATERAL (
+		SELECT * FROM ledger_postings WHERE book_id = k.id AND id >= @first_id AND id < @last_id
+		  AND created_at >= @from AND created_at < @to OFFSET 0) p
 	CROSS JOIN LATERAL ` + bookedOfPosting + ` b
 	WHERE NOT EXISTS (SELECT FROM matched m WHERE m.ours = b.kind AND m.name = b.reference)
 	UNION ALL
@@ -116,7 +117,7 @@ func Reconcile(ctx context.Context, db *pgxpool.Pool, reports acquirer.Reports, 
 			pgx.StrictNamedArgs{"account_id": d.AccountID, "day": from, "reference": d.Reference, "wrong": d.Wrong})
 	}
 	if err := db.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("write down differences: %w", err)
+		return nil, fmt.Errorf("record differences: %w", err)
 	}
 	return found, nil
 }

@@ -99,7 +99,7 @@ const insertSettlementPart = `
 // One statement, so that one snapshot decides which charges are here. Rows are
 // inserted in the order of their key: two requests that settle the same movements
 // wait for each other and do not deadlock. The LIMIT makes the planner look each charge up
-// by its index; a plain join may read all charges of the account. What was inserted is
+// by its index; a plain join may read all charges of the account. Inserted rows are
 // looked up with IN, which hashes it: the planner does not know how many rows reported has,
 // and a join would compare each with each.
 const insertMovements = `
@@ -154,7 +154,7 @@ type judgment struct {
 	Waits  bool
 }
 
-// What was here before is compared in a separate statement: it may have been
+// Rows that existed before are compared in a separate statement: one may have been
 // committed after insertMovements began.
 const compareMovements = `
 	SELECT t.kind, t.reference, CASE
@@ -260,11 +260,11 @@ func compare(
 	args["account_id"], args["livemode"], args["currency"] = tx.AccountID, tx.Livemode, of.Currency
 	rows, err := tx.Query(ctx, compareMovements, args)
 	if err != nil {
-		return fmt.Errorf("compare movements that are known: %w", err)
+		return fmt.Errorf("compare known movements: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[comparison])
 	if err != nil {
-		return fmt.Errorf("compare movements that are known: %w", err)
+		return fmt.Errorf("compare known movements: %w", err)
 	}
 	type name struct{ kind, reference string }
 	before := make(map[name]comparison, len(found))
@@ -335,7 +335,7 @@ const merchantNamed = `
 func ApplyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 	var part acquirer.SettledPart
 	if err := json.Unmarshal(m.Body, &part); err != nil {
-		return inbox.Refused("it cannot be read: %v", err)
+		return inbox.Refused("unreadable: %v", err)
 	}
 	if err := part.Check(); err != nil {
 		return inbox.Refused("%v", err)
@@ -346,7 +346,7 @@ func ApplyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 		return err
 	}
 	if found == nil {
-		return inbox.NotYet("no account here is %s", part.Merchant)
+		return inbox.NotYet("account %s not found", part.Merchant)
 	}
 	answer, err := SettlePart.Serve(ctx, e, phase.Request{
 		Caller: phase.Caller{AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()),
@@ -367,7 +367,7 @@ func ApplyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 func logSetAside(ctx context.Context, log *slog.Logger, answer phase.Response) {
 	var made SettlementObject
 	if json.Unmarshal(answer.Body, &made) == nil && made.SetAside > 0 {
-		log.ErrorContext(ctx, "settled movements contradict what is known and are set aside",
+		log.ErrorContext(ctx, "settled movements contradict our records and are set aside",
 			slog.String("settlement", made.ID), slog.Int("movements", made.SetAside))
 	}
 }

@@ -69,7 +69,7 @@ var SettleLate = phase.Define("settlement.late", 1,
 			return phase.Outcome{}, fmt.Errorf("lock waiting movements: %w", err)
 		}
 		if len(found) == 0 {
-			return phase.Outcome{}, apierror.Invalid("", "No movement of %s waits whose charge is here.", in.Batch)
+			return phase.Outcome{}, apierror.Invalid("", "No waiting movement of %s has a charge yet.", in.Batch)
 		}
 		movements := make([]acquirer.SettledMovement, len(found))
 		for n, w := range found {
@@ -119,7 +119,7 @@ func BookWaiting(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done i
 	_, err = db.Exec(ctx, putOffWaiting,
 		pgx.StrictNamedArgs{"first": firstRetry, "longest": longestRetry, "limit": retriesAtOnce})
 	if err != nil {
-		return 0, fmt.Errorf("put waiting movements off: %w", err)
+		return 0, fmt.Errorf("postpone waiting movements: %w", err)
 	}
 	type late struct {
 		resource.Task

@@ -42,7 +42,7 @@ type ShownObject struct {
 
 // ShowSettled shows the balance transactions of charges that were made with
 // capture_method=automatic_async and are paid now, and tells each. It reads every
-// charge, so it is no part of the request that books a batch.
+// charge, so it is not part of the request that books a batch.
 var ShowSettled = phase.Define("settlement.show", 1,
 	phase.Atomic("settlement_shown", func(
 		ctx context.Context, tx *phase.Tx, in paidCharges, _ *struct{},

@@ -86,7 +86,7 @@ func digest(text string) string {
 var (
 	ErrShort  = fmt.Errorf("a password must have at least %d characters", LeastPassword)
 	ErrLong   = fmt.Errorf("a password must have at most %d characters", mostPassword)
-	ErrCommon = errors.New("this password is among the first that an attacker tries")
+	ErrCommon = errors.New("this password is too common")
 )
 
 // CheckPassword refuses passwords that are easy to guess. The email is that of its owner.

@@ -63,7 +63,7 @@ const insertSession = `
 	SELECT @id, nullif(@user_id, ''), @hash, @complete, @address, @browser, now, now, now + @lasts::interval
 	FROM (SELECT clock_timestamp() AS now) clock`
 
-// Authenticate is the user with an email and a password, or nil. It takes the same time if there is no such user.
+// Authenticate is the user with an email and a password, or nil. It takes the same time if the user does not exist.
 func Authenticate(ctx context.Context, db DB, email, password string) (*User, error) {
 	found, err := collect(ctx, db, userByEmail, postgres.Args{"email": Email(email)})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 const (
 	image = "postgres:17-alpine"
 
-	// imagePatience includes pulling the image the first time.
-	imagePatience = 3 * time.Minute
+	// imageTimeout includes pulling the image the first time.
+	imageTimeout = 3 * time.Minute
 )
 
 // runContainer is a local.RunContainer. Only tests use Docker: its client is no
@@ -24,7 +24,7 @@ func runContainer(ctx context.Context, superuser string, settings []string) (url
 	if err := daemonAnswers(ctx); err != nil {
 		return "", nil, fmt.Errorf("the Docker daemon does not answer: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, imagePatience)
+	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
 	// The module's own command turns fsync off for all tests.
 	command := []string{"postgres"}

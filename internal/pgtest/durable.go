@@ -86,7 +86,7 @@ func (d *DurableServer) choosePort() {
 
 func (d *DurableServer) start() {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(d.t.Context(), startTimeout)
 	defer cancel()
 	server, err := local.Start(ctx, local.Options{
 		StateDir: d.stateDir,

@@ -24,8 +24,8 @@ const (
 	// keptFor is how long the server of a failed test is kept for inspection.
 	keptFor = 24 * time.Hour
 
-	// startPatience covers a download of the server the first time.
-	startPatience = 4 * time.Minute
+	// startTimeout covers a download of the server the first time.
+	startTimeout = 4 * time.Minute
 )
 
 // endsWithRun is set where the server of TEST_DATABASE_URL is stopped after the
@@ -60,7 +60,7 @@ func shared(t testing.TB) *server {
 }
 
 func connect() (*server, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 
 	s := &server{url: os.Getenv("TEST_DATABASE_URL"), outlives: os.Getenv(endsWithRun) == ""}

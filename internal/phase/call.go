@@ -23,7 +23,7 @@ func PermitForTest(_ testonly.Caller, key string, mode Mode, deadline time.Time)
 }
 
 // Key is the idempotency key for the other system: the same on the first
-// attempt, on the client's retry, on the completer's, and after a fail-over that
+// attempt, on the client's retry, on the completer's, and after a failover that
 // lost the last transactions.
 func (p Permit) Key() string { return p.key }
 

@@ -77,8 +77,8 @@ var CommitterSession = map[string]string{
 	"lock_timeout":     "100ms",
 }
 
-// TransactionSession are the settings of connections for transactions that go alone: a
-// set is planned once, and not anew for every array, and rows are looked up by key.
+// TransactionSession are the settings of connections for transactions that commit alone: a
+// set is planned once instead of once for every array, and rows are looked up by key.
 var TransactionSession = map[string]string{"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
 
 // NewCommitter makes a committer of a pool that nothing else uses, of CommitterConns
@@ -100,16 +100,16 @@ var (
 )
 
 // commit hands a transaction over and waits until it is committed. It fails with
-// errQueued if patience ends before it is sent, and with the error of ctx if its
+// errQueued if timeout ends before it is sent, and with the error of ctx if its
 // outcome is not known in time.
-func (c *Committer) commit(ctx context.Context, patience time.Duration, m *member) error {
+func (c *Committer) commit(ctx context.Context, timeout time.Duration, m *member) error {
 	name, together := c.shape(m.statements)
 	if !together {
 		return errAlone
 	}
 	m.done = make(chan error, 1)
 	l := c.enqueue(name, m)
-	tooLong := time.NewTimer(patience)
+	tooLong := time.NewTimer(timeout)
 	defer tooLong.Stop()
 	for {
 		select {
@@ -292,7 +292,7 @@ type lookup struct {
 }
 
 // find looks a key up, in one statement with the others that are waiting.
-func (c *Committer) find(ctx context.Context, key idempotency.Key) (*idempotency.Found, time.Time, error) {
+func (c *Committer) find(ctx context.Context, key idempotency.Key) (*idempotency.Lookup, time.Time, error) {
 	l := &lookup{key, make(chan idempotency.Finding, 1)}
 	c.mu.Lock()
 	c.lookups = append(c.lookups, l)

@@ -249,7 +249,7 @@ func TestAbandon(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.shop.limit = 10 * time.Minute
-		s.bank.has(killsBefore, nil, silent) // the look-up is honest, the reversal gets lost
+		s.bank.has(killsBefore, nil, silent) // the lookup is honest, the reversal gets lost
 		s.process().dies("k")
 		s.backdate("k", 11*time.Minute)
 		p := s.process()
@@ -305,7 +305,7 @@ func TestOvertaken(t *testing.T) {
 			woken <- answer
 		}()
 		<-held.began
-		zombie.lapse()
+		zombie.expire()
 		meanwhile(func() phase.Response {
 			close(held.release)
 			return <-woken
@@ -319,7 +319,7 @@ func TestOvertaken(t *testing.T) {
 			winner := s.process().answers("k", http.StatusOK)
 			s.want("refusals recorded while it stalls", 0, countRefusals)
 			loser := wake()
-			s.want("refusals recorded for the take-over that began epoch 2", 1, countRefusals+" WHERE epoch = 2")
+			s.want("refusals recorded for the takeover that began epoch 2", 1, countRefusals+" WHERE epoch = 2")
 			if !bytes.Equal(winner.Body, loser.Body) || winner.Replayed || !loser.Replayed {
 				t.Errorf("the winner answered %q (replayed: %v), the overtaken one %q (replayed: %v)",
 					winner.Body, winner.Replayed, loser.Body, loser.Replayed)
@@ -379,17 +379,17 @@ func TestOvertaken(t *testing.T) {
 	t.Run("it cannot lay aside what its successor is driving", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
-		zombie, stuck, driven := s.process(), newStall(), newStall()
+		zombie, stuck, executed := s.process(), newStall(), newStall()
 		failing := func(context.Context, func() (string, error)) (string, error) {
 			close(stuck.began)
 			<-stuck.release
 			return "", phase.NotSent(errLine)
 		}
-		s.bank.has(failing, driven.day)
+		s.bank.has(failing, executed.day)
 		lost, won := make(chan struct{}), make(chan phase.Response, 1)
 		go func() { defer close(lost); _, _ = zombie.serve("k") }()
 		<-stuck.began
-		zombie.lapse()
+		zombie.expire()
 		successor := s.process()
 		go func() {
 			answer, err := successor.serve("k")
@@ -398,11 +398,11 @@ func TestOvertaken(t *testing.T) {
 			}
 			won <- answer
 		}()
-		<-driven.began
+		<-executed.began
 		close(stuck.release)
 		s.untilRefused(t)
 		s.wantState("k", idempotency.Running)
-		close(driven.release)
+		close(executed.release)
 		if answer := <-won; answer.Status != http.StatusOK || answer.Replayed {
 			t.Errorf("the successor answered %+v", answer)
 		}

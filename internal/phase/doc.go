@@ -8,7 +8,7 @@
 //
 //	var CreateCharge = phase.Define("charge.create", 2,
 //		phase.Atomic(chargeRecorded, recordCharge),
-//		phase.Foreign(acquirerAnswered, acquirer.Port, askAcquirer),
+//		phase.Foreign(acquirerAnswered, acquirer.Port, callAcquirer),
 //		phase.Atomic(chargeFinalized, finalizeCharge),
 //	).AbandonUnsentAfter(10*time.Minute, abandonCharge)
 //

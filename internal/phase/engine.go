@@ -36,26 +36,26 @@ const (
 
 // Engine executes requests. One serves a whole process.
 type Engine struct {
-	pool      *pgxpool.Pool
-	writes    *pgxpool.Pool
-	committer *Committer
-	secret    []byte
-	roots     *secret.Roots
-	owner     string
-	record    Recorder
-	retain    time.Duration
-	log       *slog.Logger
-	observer  Observer
-	work      Limiter
-	lookups   Limiter
-	encode    func(object any) ([]byte, error)
-	headers   func(Caller) map[string]string
-	translate func(*Refusal) error
-	adapters  adapters
-	flows     map[idempotency.FlowVersion]flow
-	waiters   waiters
-	handover  handover
-	driving   driving
+	pool       *pgxpool.Pool
+	writes     *pgxpool.Pool
+	committer  *Committer
+	secret     []byte
+	roots      *secret.Roots
+	owner      string
+	record     Recorder
+	retain     time.Duration
+	log        *slog.Logger
+	observer   Observer
+	work       Limiter
+	lookups    Limiter
+	encode     func(object any) ([]byte, error)
+	headers    func(Caller) map[string]string
+	translate  func(*Refusal) error
+	adapters   adapters
+	flows      map[idempotency.FlowVersion]flow
+	waiters    waiters
+	handover   handover
+	executions executions
 }
 
 // Recorder makes the statements that join the transaction in which a request is
@@ -93,25 +93,25 @@ type Config struct {
 // NewEngine makes an engine. Connect its ports and Register its flows before use.
 func NewEngine(c Config) *Engine {
 	e := &Engine{
-		pool:      c.Pool,
-		writes:    cmp.Or(c.Writes, c.Pool),
-		committer: c.Committer,
-		secret:    c.Secret,
-		roots:     c.Roots,
-		owner:     c.Owner,
-		record:    c.Record,
-		retain:    c.Retain,
-		log:       cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
-		observer:  cmp.Or[Observer](c.Observer, unobserved{}),
-		work:      cmp.Or[Limiter](c.Work, unlimited{}),
-		lookups:   cmp.Or[Limiter](c.Lookups, unlimited{}),
-		encode:    c.Encode,
-		headers:   c.Headers,
-		translate: c.Refuse,
-		adapters:  adapters{},
-		flows:     map[idempotency.FlowVersion]flow{},
-		waiters:   waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
-		driving:   driving{requests: map[string]int{}},
+		pool:       c.Pool,
+		writes:     cmp.Or(c.Writes, c.Pool),
+		committer:  c.Committer,
+		secret:     c.Secret,
+		roots:      c.Roots,
+		owner:      c.Owner,
+		record:     c.Record,
+		retain:     c.Retain,
+		log:        cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
+		observer:   cmp.Or[Observer](c.Observer, unobserved{}),
+		work:       cmp.Or[Limiter](c.Work, unlimited{}),
+		lookups:    cmp.Or[Limiter](c.Lookups, unlimited{}),
+		encode:     c.Encode,
+		headers:    c.Headers,
+		translate:  c.Refuse,
+		adapters:   adapters{},
+		flows:      map[idempotency.FlowVersion]flow{},
+		waiters:    waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
+		executions: executions{requests: map[string]int{}},
 	}
 	if e.record == nil {
 		e.record = func(*Tx, *idempotency.Request, *idempotency.StoredResponse) {}

@@ -203,8 +203,8 @@ func committerPool(t *testing.T, like *pgxpool.Pool) *pgxpool.Pool {
 	return pool
 }
 
-// lapse lets a process look dead. If it is alive, it does not know.
-func (p *process) lapse() {
+// expire lets a process look dead. If it is alive, it does not know.
+func (p *process) expire() {
 	p.t.Helper()
 	p.exec("DELETE FROM workers WHERE id = $1", p.owner)
 }
@@ -291,7 +291,7 @@ func (p *process) dies(key string) {
 	if !survived {
 		p.t.Fatal("the process was to die and did not")
 	}
-	p.lapse()
+	p.expire()
 }
 
 // completes lets the process's completer look once, with everything parked due.
@@ -521,7 +521,7 @@ func closed(context.Context, func() (string, error)) (string, error) {
 	return "", phase.NotSent(errors.New("nobody picks up"))
 }
 
-func keySpent(context.Context, func() (string, error)) (string, error) {
+func keyRetiredByBank(context.Context, func() (string, error)) (string, error) {
 	return "", phase.KeyRetired(errors.New("this key failed for good"))
 }
 

@@ -59,9 +59,9 @@ const (
 type Refusal struct {
 	Reason Reason
 	Key    string
-	// What is known of the key's first request, for the Reasons that are about it.
+	// The key's first request, as far as it is known, for the Reasons that are about it.
 	RequestID string
-	Path      string // of the first request; RefusedPath is of the refused one
+	Path      string // of the first request; RefusedPath is that of the refused one
 	ObjectID  string
 	CreatedAt time.Time
 

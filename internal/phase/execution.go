@@ -38,7 +38,7 @@ type execution struct {
 // response: the loop over the table. Each turn commits the atomic phases up to the
 // next foreign one, or makes the call of a foreign phase.
 func (x *execution) execute(ctx context.Context) (Response, error) {
-	defer x.engine.driving.begin(x.request.ID)()
+	defer x.engine.executions.begin(x.request.ID)()
 	var response *idempotency.StoredResponse
 	err := x.load(ctx)
 	for response == nil && err == nil {
@@ -106,7 +106,7 @@ func (x *execution) retryable(ctx context.Context, err error) bool {
 const maxRetries = 5
 
 // errNotCommitted means that a transaction is known not to have happened.
-var errNotCommitted = errors.New("the transaction did not happen")
+var errNotCommitted = errors.New("the transaction was not committed")
 
 func (x *execution) begin() *Tx {
 	tx := &Tx{
@@ -181,7 +181,7 @@ func (x *execution) announce(from int) []idempotency.ForeignCall {
 	var calls []idempotency.ForeignCall
 	for i := from; x.definition.isForeign(i); i++ {
 		name := x.definition.points[i].name
-		calls = append(calls, idempotency.ForeignCall{Phase: name, Generation: 1, AskedAt: x.databaseTime(),
+		calls = append(calls, idempotency.ForeignCall{Phase: name, Generation: 1, SentAt: x.databaseTime(),
 			Key: x.callKey(name)})
 	}
 	return calls
@@ -217,7 +217,7 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 }
 
 // resolveCommit finds out whether a commit whose acknowledgment was lost happened,
-// by locking the request's row (a read might show what a fail-over then undoes).
+// by locking the request's row (a read might show what a failover then undoes).
 func (x *execution) resolveCommit(ctx context.Context, step *idempotency.Step, lost error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -21,7 +21,7 @@ func (x *execution) call(ctx context.Context) error {
 	if call.Retired {
 		return x.nextGeneration(ctx, call) // an operator has had it tried again
 	}
-	mode, pastRetention := Send, x.databaseTime().Sub(call.AskedAt) > p.keyRetention
+	mode, pastRetention := Send, x.databaseTime().Sub(call.SentAt) > p.keyRetention
 	if pastRetention || x.abandoned() {
 		mode = Lookup
 	}
@@ -43,14 +43,14 @@ func (x *execution) call(ctx context.Context) error {
 		x.reversed = append(x.reversed, p.name)
 		return x.compensate(ctx)
 	case mode == Reverse:
-		return x.parkCall(ctx, cmp.Or(err, fmt.Errorf("%s answered a reversal with something else", p.port)))
+		return x.parkCall(ctx, cmp.Or(err, fmt.Errorf("%s did not confirm the reversal", p.port)))
 	case err == nil:
 		x.answered = append(x.answered, p.name)
 		x.reached++
 		return nil
 	case errors.Is(err, ErrNotExecuted):
 		return x.hold(ctx, fmt.Sprintf("%s was called %s ago and may have forgotten the key: "+
-			"whether it acted cannot be proven", p.port, x.databaseTime().Sub(call.AskedAt).Round(time.Second)))
+			"whether it acted cannot be proven", p.port, x.databaseTime().Sub(call.SentAt).Round(time.Second)))
 	case errors.As(err, &retired):
 		return x.retire(ctx, call, retired)
 	}
@@ -84,7 +84,7 @@ func (x *execution) send(ctx context.Context, call idempotency.ForeignCall, mode
 }
 
 // unknown says that the other system may or may not have acted.
-func unknown(err error) bool { return Verdict(err) == outcomeUnknown }
+func unknown(err error) bool { return CallOutcome(err) == outcomeUnknown }
 
 func unsent(err error) bool {
 	var n *notSent
@@ -120,7 +120,7 @@ func (x *execution) retire(ctx context.Context, call idempotency.ForeignCall, pr
 // calls under it.
 func (x *execution) nextGeneration(ctx context.Context, retired idempotency.ForeignCall,
 	proof ...idempotency.Statement) error {
-	next := idempotency.ForeignCall{Phase: retired.Phase, Generation: retired.Generation + 1, AskedAt: x.databaseTime()}
+	next := idempotency.ForeignCall{Phase: retired.Phase, Generation: retired.Generation + 1, SentAt: x.databaseTime()}
 	next.Key = idempotency.DeriveKey(x.engine.secret, x.request, next.Phase, next.Generation)
 	statements := append([]idempotency.Statement{idempotency.Fence(x.request)}, proof...)
 	statements = append(statements, idempotency.Announce(x.request, next))

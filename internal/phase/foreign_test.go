@@ -150,7 +150,7 @@ func TestGenerations(t *testing.T) {
 	t.Run("a key that is proven unused is followed by the next one", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
-		s.bank.has(keySpent)
+		s.bank.has(keyRetiredByBank)
 		s.process().answers("k", http.StatusOK)
 		keys := s.bank.keys(phase.Send)
 		if len(keys) != 2 || keys[0] == keys[1] {
@@ -184,7 +184,7 @@ func TestGenerations(t *testing.T) {
 	t.Run("a port that refuses every key leaves the request to a person", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
-		s.bank.has(keySpent, keySpent, keySpent, keySpent, keySpent)
+		s.bank.has(keyRetiredByBank, keyRetiredByBank, keyRetiredByBank, keyRetiredByBank, keyRetiredByBank)
 		s.process().refuses("k", http.StatusInternalServerError)
 		s.wantState("k", idempotency.Held)
 		s.want("proofs", 5, "SELECT count(*) FROM request_calls WHERE outcome = 'not_executed' AND proof IS NOT NULL")
@@ -194,7 +194,7 @@ func TestGenerations(t *testing.T) {
 	t.Run("once that person has it tried again, it is asked under the next key", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
-		s.bank.has(keySpent, keySpent, keySpent, keySpent, keySpent)
+		s.bank.has(keyRetiredByBank, keyRetiredByBank, keyRetiredByBank, keyRetiredByBank, keyRetiredByBank)
 		p := s.process()
 		p.refuses("k", http.StatusInternalServerError)
 		p.tryNow("k")
@@ -208,7 +208,7 @@ func TestGenerations(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		for range 10 {
-			s.bank.has(keySpent)
+			s.bank.has(keyRetiredByBank)
 		}
 		p := s.process()
 		p.refuses("k", http.StatusInternalServerError)
@@ -223,28 +223,28 @@ func TestGenerations(t *testing.T) {
 func TestDerivedKey(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a fail-over that forgot the request does not make its retry pay twice", func(t *testing.T) {
+	t.Run("a failover that forgot the request does not make its retry pay twice", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		first := s.process().answers("k", http.StatusOK)
 		s.failOver()
 		again := s.process().answers("k", http.StatusOK)
 		if !bytes.Equal(first.Body, again.Body) {
-			t.Errorf("first %q, after the fail-over %q", first.Body, again.Body)
+			t.Errorf("first %q, after the failover %q", first.Body, again.Body)
 		}
 		s.bank.wantMoved(t, 1)
 	})
 
-	t.Run("nor does one after attempts, take-overs and a second generation", func(t *testing.T) {
+	t.Run("nor does one after attempts, takeovers and a second generation", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		p := s.process()
 		s.bank.has(silent, silent)
 		p.refuses("k", http.StatusServiceUnavailable)
-		s.bank.has(keySpent)
+		s.bank.has(keyRetiredByBank)
 		p.answers("k", http.StatusOK) // in the second epoch, under the second generation
 		s.failOver()
-		s.bank.has(keySpent)
+		s.bank.has(keyRetiredByBank)
 		p.answers("k", http.StatusOK) // in the first epoch
 		s.bank.wantMoved(t, 1)
 	})
@@ -279,7 +279,7 @@ func TestMemoryWindow(t *testing.T) {
 		s.bank.wantMoved(t, 1)
 	})
 
-	t.Run("where the look-up finds nothing, a person decides", func(t *testing.T) {
+	t.Run("where the lookup finds nothing, a person decides", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.bank.has(silent, silent)

@@ -68,7 +68,7 @@ func (s *env) cuttable() (*process, *link) {
 // it up, after the last fault. Its lease would keep it for 30 seconds.
 const handedOverWithin = 3 * time.Second
 
-// untilHandedOver waits until no process drives the request.
+// untilHandedOver waits until no process executes the request.
 func (s *env) untilHandedOver(key string) {
 	s.t.Helper()
 	s.untilParked(key, handedOverWithin)
@@ -84,7 +84,7 @@ func (s *env) untilParked(key string, within time.Duration) {
 	s.t.Fatalf("%s after the last fault the request is %s, want parked", within, s.state(key))
 }
 
-// slowTakeOvers has every take-over take a second, in which a test can cut the link.
+// slowTakeOvers has every takeover take a second, in which a test can cut the link.
 const slowTakeOvers = `
 	CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN NEW; END $$;
 	CREATE TRIGGER dawdle BEFORE INSERT ON takeovers FOR EACH ROW EXECUTE FUNCTION dawdle();
@@ -99,11 +99,11 @@ func (s *env) cutsInTakeOver(link *link, takeOver func()) {
 		defer close(gaveUp)
 		takeOver()
 	}()
-	s.until("a take-over is under way",
+	s.until("a takeover is under way",
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
 	link.cut()
 	<-gaveUp
-	s.until("the take-over is committed", "SELECT count(*) FROM takeovers")
+	s.until("the takeover is committed", "SELECT count(*) FROM takeovers")
 	s.exec("DROP TRIGGER dawdle ON takeovers")
 	link.mend()
 }
@@ -118,7 +118,7 @@ func (s *env) until(what, sql string) {
 	}
 }
 
-// learnsWithin is how long a process takes to learn of a take-over whose acknowledgment was lost: it waits until
+// learnsWithin is how long a process takes to learn of a takeover whose acknowledgment was lost: it waits until
 // none of its statements can still be under way.
 const learnsWithin = 15 * time.Second
 
@@ -171,7 +171,7 @@ func TestHandover(t *testing.T) {
 			return "", errLine
 		}, silent)
 		p.refuses("k", http.StatusServiceUnavailable)
-		p.lapse()
+		p.expire()
 		s.process().answers("k", http.StatusOK)
 		link.mend()
 		deadline := time.Now().Add(30 * time.Second)
@@ -197,7 +197,7 @@ func TestHandover(t *testing.T) {
 		}},
 		{"a client's retry", func(p *process) {
 			if answer, err := p.serve("k"); err == nil {
-				p.t.Errorf("answered %d, want that the answer to the take-over is lost", answer.Status)
+				p.t.Errorf("answered %d, want that the answer to the takeover is lost", answer.Status)
 			}
 		}},
 	} {

@@ -39,7 +39,7 @@ const (
 	Committed     EventKind = "committed"       // a transaction
 	Retried       EventKind = "retried"         // a transaction of which nothing remained is run again
 	TakenByClient EventKind = "taken_by_client" // the client's retry took over a parked request, or a dead process's
-	TakenByWorker EventKind = "taken_by_us"     // or the completer did
+	TakenByWorker EventKind = "taken_by_worker" // or the completer did
 	FencedOff     EventKind = "fenced_off"      // another process took it over: the fence refused our commit
 	Parked        EventKind = "parked"          // until it is due again
 	Held          EventKind = "held"            // for an operator
@@ -65,9 +65,9 @@ func (unobserved) Begin(ctx context.Context, _ Step) (context.Context, func(erro
 }
 func (unobserved) Observe(context.Context, Event) {}
 
-// Verdict is what a call's error proves, in a word: "answered", "not_sent",
+// CallOutcome is what a call's error proves, in a word: "answered", "not_sent",
 // "not_executed", "reversed", "key_retired" or "unknown".
-func Verdict(err error) string {
+func CallOutcome(err error) string {
 	var retired *keyRetired
 	switch {
 	case err == nil:
@@ -84,6 +84,6 @@ func Verdict(err error) string {
 	return outcomeUnknown
 }
 
-// outcomeUnknown is the verdict on a call after which the other system may or may
+// outcomeUnknown is the outcome of a call after which the other system may or may
 // not have acted.
 const outcomeUnknown = "unknown"

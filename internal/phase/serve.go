@@ -42,18 +42,18 @@ type Response struct {
 // A crash at any line leaves either nothing at all or a row from which the same
 // request, sent again, or the completer goes on.
 func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, request Request, in P) (Response, error) {
-	attempt, patience, end := contexts(ctx, request.Wait)
+	attempt, waiting, end := contexts(ctx, request.Wait)
 	defer end()
-	asked, err := e.accept(attempt, request, &runOf[P, S]{Flow: f, in: in})
+	accepted, err := e.accept(attempt, request, &runOf[P, S]{Flow: f, in: in})
 	if err != nil {
 		return Response{}, err
 	}
-	defer asked.release()
+	defer accepted.release()
 	for {
-		x, response, err := asked.decide(attempt, patience)
+		x, response, err := accepted.decide(attempt, waiting)
 		if x != nil {
 			response, err = x.execute(attempt)
-			err = asked.resolve(attempt, x, err)
+			err = accepted.resolve(attempt, x, err)
 		}
 		if !errors.Is(err, errTaken) {
 			return response, err
@@ -61,18 +61,18 @@ func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, request Request, in P
 	}
 }
 
-// contexts returns that of the attempt and that of the client's patience. The
+// contexts returns that of the attempt and that of a client that waits for another one. The
 // client may hang up at any moment: what it started is finished, but a client
 // that only waits is not waited for.
-func contexts(client context.Context, wait time.Duration) (attempt, patience context.Context, end func()) {
+func contexts(client context.Context, wait time.Duration) (attempt, waiting context.Context, end func()) {
 	attempt, cancel := context.WithTimeout(context.WithoutCancel(client), executionTimeout)
-	patience, stop := context.WithTimeout(client, wait)
-	return attempt, patience, func() { cancel(); stop() }
+	waiting, stop := context.WithTimeout(client, wait)
+	return attempt, waiting, func() { cancel(); stop() }
 }
 
 // errTaken means that another attempt claimed the key, or took the request over,
 // a moment ago: Serve looks at the key again.
-var errTaken = errors.New("the key has been taken")
+var errTaken = errors.New("the key is already claimed")
 
 // accept finds an incoming request a slot, and a key if it came without one.
 func (e *Engine) accept(ctx context.Context, request Request, r run) (*incoming, error) {
@@ -99,7 +99,7 @@ type incoming struct {
 }
 
 // find looks a key up. Find says what it returns.
-func (e *Engine) find(ctx context.Context, key idempotency.Key) (*idempotency.Found, time.Time, error) {
+func (e *Engine) find(ctx context.Context, key idempotency.Key) (*idempotency.Lookup, time.Time, error) {
 	if e.committer == nil {
 		return idempotency.Find(ctx, e.pool, key)
 	}
@@ -108,7 +108,7 @@ func (e *Engine) find(ctx context.Context, key idempotency.Key) (*idempotency.Fo
 
 // decide looks the key up. It returns an execution if this process is to execute
 // the request, and otherwise its response or the reason why there is none.
-func (in *incoming) decide(ctx, patience context.Context) (*execution, Response, error) {
+func (in *incoming) decide(ctx, waiting context.Context) (*execution, Response, error) {
 	e := in.engine
 	found, now, err := e.find(ctx, in.key)
 	switch {
@@ -117,7 +117,7 @@ func (in *incoming) decide(ctx, patience context.Context) (*execution, Response,
 	case found == nil && in.full != nil:
 		return nil, Response{}, in.full
 	case found == nil:
-		x, err := in.first(ctx, now)
+		x, err := in.begin(ctx, now)
 		return x, Response{}, err
 	}
 	switch reason := in.misused(found); {
@@ -135,7 +135,7 @@ func (in *incoming) decide(ctx, patience context.Context) (*execution, Response,
 		return nil, Response{}, e.refuse(Refusal{Reason: NeedsReview, Key: in.key.Key, RequestID: found.ID})
 	case found.OwnerAlive:
 		in.release() // another attempt does the work
-		if e.waiters.wait(patience, in.key) == nil {
+		if e.waiters.wait(waiting, in.key) == nil {
 			return nil, Response{}, errTaken
 		}
 		return nil, Response{}, e.refuse(Refusal{Reason: InProgress, Key: in.key.Key, RequestID: found.ID})
@@ -149,7 +149,7 @@ func (in *incoming) decide(ctx, patience context.Context) (*execution, Response,
 
 // misused says why a key cannot be used for this request: it belongs to another request,
 // or its response has been deleted. It returns "" if it can.
-func (in *incoming) misused(found *idempotency.Found) Reason {
+func (in *incoming) misused(found *idempotency.Lookup) Reason {
 	switch {
 	case found.Method != in.Method || found.Path != in.Path:
 		return DifferentEndpoint
@@ -169,8 +169,8 @@ func (in *incoming) is(fingerprint []byte) bool {
 		func(other []byte) bool { return bytes.Equal(fingerprint, other) })
 }
 
-// first checks a request whose key has not been used, and begins its execution.
-func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error) {
+// begin checks a request whose key has not been used, and begins its execution.
+func (in *incoming) begin(ctx context.Context, now time.Time) (*execution, error) {
 	e, started := in.engine, time.Now() // together with now: the check takes time, too
 	r := in.run.copy()
 	if err := in.verify(ctx, r, now); err != nil {
@@ -224,11 +224,11 @@ func (in *incoming) recheck(ctx context.Context, err error) error {
 	return err
 }
 
-// replicated returns the response of a finished request, which no fail-over can undo:
+// replicated returns the response of a finished request, which no failover can undo:
 // where commits wait for a synchronous standby, it is read again in a transaction that
 // waits for it.
 func (e *Engine) replicated(
-	ctx context.Context, key idempotency.Key, found *idempotency.Found,
+	ctx context.Context, key idempotency.Key, found *idempotency.Lookup,
 ) (idempotency.StoredResponse, error) {
 	if !found.Replicated {
 		return found.Response, nil
@@ -250,7 +250,7 @@ const replicationTimeout = 2 * time.Second
 
 // takeOver takes an unfinished request over from a process that is dead or has
 // parked it.
-func (in *incoming) takeOver(ctx context.Context, found *idempotency.Found) (*execution, error) {
+func (in *incoming) takeOver(ctx context.Context, found *idempotency.Lookup) (*execution, error) {
 	e := in.engine
 	f, known := e.flows[found.Flow]
 	if !known {
@@ -345,7 +345,7 @@ func (x *execution) noteRefusal(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
 	defer cancel()
 	if err := idempotency.NoteRefusal(ctx, x.engine.writes, x.request, x.engine.owner); err != nil {
-		x.engine.log.WarnContext(ctx, "the refusal is not recorded", "request", x.request.ID, "error", err)
+		x.engine.log.WarnContext(ctx, "cannot record the refusal", "request", x.request.ID, "error", err)
 	}
 }
 
@@ -377,7 +377,7 @@ func (e *Engine) refuse(r Refusal) error {
 }
 
 // unfinished is the refusal of a request that may be stored and has no response
-// yet. What was committed stays; the client may retry with the same key.
+// yet. Committed work stays; the client may retry with the same key.
 func (e *Engine) unfinished(key string, cause error) error {
 	return e.refuse(Refusal{Reason: Unfinished, Key: key, cause: cause})
 }

@@ -167,9 +167,9 @@ func TestKey(t *testing.T) {
 		<-held.began
 		second := make(chan phase.Response, 1)
 		go func() {
-			patient := call("k", order{Amount: 2000})
-			patient.Wait = time.Minute
-			answer, _ := p.buy.Serve(t.Context(), p.engine, patient, order{Amount: 2000})
+			waiting := call("k", order{Amount: 2000})
+			waiting.Wait = time.Minute
+			answer, _ := p.buy.Serve(t.Context(), p.engine, waiting, order{Amount: 2000})
 			second <- answer
 		}()
 		close(held.release)
@@ -192,9 +192,9 @@ func TestKey(t *testing.T) {
 		<-held.began
 		ctx, hangUp := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, hangUp)
-		patient, began := call("k", order{Amount: 2000}), time.Now()
-		patient.Wait = time.Minute
-		answer, err := p.buy.Serve(ctx, p.engine, patient, order{Amount: 2000})
+		waiting, began := call("k", order{Amount: 2000}), time.Now()
+		waiting.Wait = time.Minute
+		answer, err := p.buy.Serve(ctx, p.engine, waiting, order{Amount: 2000})
 		wantRefusal(t, answer, err, http.StatusConflict)
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("it was waited for %s", took)
@@ -224,9 +224,9 @@ func TestKey(t *testing.T) {
 		var asking sync.WaitGroup
 		for range rivals {
 			asking.Go(func() {
-				patient := call("k", order{Amount: 2000})
-				patient.Wait = time.Minute
-				answer, err := p.buy.Serve(t.Context(), p.engine, patient, order{Amount: 2000})
+				waiting := call("k", order{Amount: 2000})
+				waiting.Wait = time.Minute
+				answer, err := p.buy.Serve(t.Context(), p.engine, waiting, order{Amount: 2000})
 				if err != nil {
 					t.Errorf("no answer: %v", err)
 				}
@@ -349,7 +349,7 @@ func TestKey(t *testing.T) {
 		p.answers("second", http.StatusOK)
 
 		s.bank.wantMoved(t, 2)
-		s.want("take-overs", 0, "SELECT count(*) FROM request_status WHERE epoch > 1")
+		s.want("takeovers", 0, "SELECT count(*) FROM request_status WHERE epoch > 1")
 	})
 
 	t.Run("a request without a key gets one of ours and leaves a row", func(t *testing.T) {

@@ -28,7 +28,7 @@ type suspension struct {
 	kind       EventKind
 	statements []idempotency.Statement
 	since      time.Time
-	end        func() // of its part in driving
+	end        func() // removes it from executions
 }
 
 // park suspends the request until it is due again: errParked. sent says whether
@@ -107,13 +107,13 @@ const (
 	handoverEvery = 250 * time.Millisecond
 	// handoverTimeout bounds one statement of a round.
 	handoverTimeout = 2 * time.Second
-	// claimSettlesWithin is how long a claim whose acknowledgment was lost may still
+	// claimResolvesWithin is how long a claim whose acknowledgment was lost may still
 	// be under way in a server process that has not noticed yet.
-	claimSettlesWithin = 5 * time.Second
+	claimResolvesWithin = 5 * time.Second
 )
 
 func (h *handover) add(s suspension) {
-	s.end = s.engine.driving.begin(s.request.ID)
+	s.end = s.engine.executions.begin(s.request.ID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pending = append(h.pending, s)
@@ -170,7 +170,7 @@ func unsuspended(round []suspension) (left []suspension) {
 func (s suspension) tryAgain(err error) bool {
 	age := time.Since(s.since)
 	if errors.Is(err, idempotency.ErrOvertaken) {
-		return !s.claimed && age < claimSettlesWithin
+		return !s.claimed && age < claimResolvesWithin
 	}
 	return err != nil && age < idempotency.LeaseTime
 }

@@ -143,7 +143,7 @@ func (tx *Tx) commit(ctx context.Context, key idempotency.Key, engine ...idempot
 		return tx.finish(ctx, statements)
 	}
 	if tx.committer != nil {
-		err := tx.committer.commit(ctx, tx.patience(), &member{key: key, statements: statements})
+		err := tx.committer.commit(ctx, tx.commitTimeout(), &member{key: key, statements: statements})
 		if !errors.Is(err, errAlone) {
 			return err
 		}
@@ -163,9 +163,9 @@ func (tx *Tx) finish(ctx context.Context, statements []idempotency.Statement) er
 	return postgres.SendBatch(ctx, tx.conn.Conn(), batch)
 }
 
-// patience is how long a transaction waits for others to be committed. A claim can be
+// commitTimeout is how long a transaction waits for others to be committed. A claim can be
 // refused; what has begun waits for as long as the attempt lasts.
-func (tx *Tx) patience() time.Duration {
+func (tx *Tx) commitTimeout() time.Duration {
 	if tx.fence == nil {
 		return queueTimeout
 	}

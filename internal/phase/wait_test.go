@@ -47,9 +47,9 @@ func TestWaiting(t *testing.T) {
 		const callers = 6
 		var asking sync.WaitGroup
 		serve := func() {
-			patient := call("k", order{Amount: 2000})
-			patient.Wait = time.Minute
-			response, err := p.buy.Serve(t.Context(), p.engine, patient, order{Amount: 2000})
+			waiting := call("k", order{Amount: 2000})
+			waiting.Wait = time.Minute
+			response, err := p.buy.Serve(t.Context(), p.engine, waiting, order{Amount: 2000})
 			if err != nil || response.Status != http.StatusOK {
 				t.Errorf("answered %d, %v", response.Status, err)
 			}

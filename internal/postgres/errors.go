@@ -13,6 +13,7 @@ import (
 
 // The SQLSTATEs this package decides by.
 const (
+	foreignKeyViolation    = "23503"
 	uniqueViolation        = "23505"
 	undefinedTable         = "42P01"
 	undefinedColumn        = "42703"
@@ -45,6 +46,9 @@ func IsUniqueViolation(err error, constraint string) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == constraint
 }
+
+// IsForeignKeyViolation reports whether the row refers to one that does not exist.
+func IsForeignKeyViolation(err error) bool { return Code(err) == foreignKeyViolation }
 
 // LacksSchema reports whether the statement uses a table or column that does not exist.
 func LacksSchema(err error) bool {

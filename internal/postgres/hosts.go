@@ -19,7 +19,7 @@ import (
 const (
 	// hostTimeout is how long a connection to one of several hosts may take before the next
 	// host is tried, and onlyHostTimeout how long one to the only host may take before it is
-	// tried anew. connect_timeout in the URL takes precedence.
+	// tried again. connect_timeout in the URL takes precedence.
 	hostTimeout     = 2 * time.Second
 	onlyHostTimeout = 5 * time.Second
 

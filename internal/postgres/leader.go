@@ -57,7 +57,7 @@ func (l *Leader) check(ctx context.Context, conn *pgconn.PgConn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if seen > 0 && seen < l.newest {
-		return fmt.Errorf("the server is on timeline %d, and another has begun timeline %d", seen, l.newest)
+		return fmt.Errorf("the server is on timeline %d, and another server has started timeline %d", seen, l.newest)
 	}
 	if seen > l.newest {
 		l.newest = seen

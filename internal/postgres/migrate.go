@@ -24,7 +24,7 @@ const ddlLockTimeout = "10s"
 const versionTable = "schema_revision"
 
 // ErrBeforeBaseline reports a database that a development version made before the first
-// chapters were written anew. Its version is a number of other chapters.
+// chapters were rewritten. Its version is a number of other chapters.
 var ErrBeforeBaseline = errors.New("this database was made by an earlier development version and cannot be upgraded: " +
 	"use a new database, or start the demo with ratchet demo --fresh (make demo ARGS=--fresh)")
 
@@ -145,7 +145,7 @@ func SchemaStatus(ctx context.Context, db querier) (Status, error) {
 const (
 	readVersion = `SELECT version, dirty FROM schema_revision LIMIT 1`
 	// Development versions before the baseline kept their version in other tables: the name
-	// of the table changes whenever the baseline is written anew.
+	// of the table changes whenever the baseline is rewritten.
 	isBeforeBaseline = `
 		SELECT to_regclass('schema_migrations') IS NOT NULL OR to_regclass('schema_version') IS NOT NULL`
 )

@@ -1,5 +1,4 @@
-// Package postgres opens the database, moves its schema, and says what an
-// error of the database means for the statement that met it.
+// Package postgres opens the database, migrates its schema, and classifies its errors.
 //
 // Finding or starting a server is the business of package local.
 package postgres

@@ -39,7 +39,7 @@ func RowsOf[T any](rows ...T) Rows {
 	return r
 }
 
-// Join returns the rows of all sets, which are of one type, in their order.
+// Join returns the rows of all sets, which have one type, in their order.
 func Join(sets ...Rows) Rows {
 	all := Rows{columns: sets[0].columns}
 	for _, set := range sets {

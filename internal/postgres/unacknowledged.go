@@ -10,9 +10,9 @@ import (
 
 // ErrUnacknowledged means that a transaction is committed here, and that no synchronous
 // standby has said that it has it, too: the wait for the standby was canceled. A
-// fail-over may undo it. ConnectionLost is true of it: the outcome is unknown.
+// failover may undo it. ConnectionLost is true of it: the outcome is unknown.
 var ErrUnacknowledged = errors.New("the wait for the synchronous standby was canceled: the commit may be lost in a " +
-	"fail-over")
+	"failover")
 
 // SendBatch runs statements in one packet, and so in one transaction unless conn is in
 // one already. It fails with ErrUnacknowledged where the server reports success with a

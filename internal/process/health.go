@@ -21,10 +21,10 @@ const (
 )
 
 const (
-	// askPatience is how long the database gets to say that it is there.
-	askPatience = time.Second
+	// probeTimeout is how long the database gets to say that it is there.
+	probeTimeout = time.Second
 	// askAgainAfter keeps those who ask from becoming work themselves.
-	askAgainAfter = time.Second
+	probeAgainAfter = time.Second
 )
 
 // health says whether a process runs and whether it can do its work.
@@ -67,19 +67,19 @@ func (h *health) notReady(ctx context.Context) []string {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.asked) < askAgainAfter {
+	if time.Since(h.asked) < probeAgainAfter {
 		return h.reasons
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
-	h.reasons = askDatabase(ctx, h.pool)
+	h.reasons = probeDatabase(ctx, h.pool)
 	h.asked = time.Now()
 	return h.reasons
 }
 
 // askDatabase wants it there, with the schema this binary was written for or a
 // later one: a deploy migrates first, and must not take down what still runs.
-func askDatabase(ctx context.Context, pool *pgxpool.Pool) []string {
+func probeDatabase(ctx context.Context, pool *pgxpool.Pool) []string {
 	schema, err := postgres.SchemaStatus(ctx, pool)
 	switch {
 	case errors.Is(err, postgres.ErrBeforeBaseline):

@@ -72,29 +72,29 @@ func DefaultLimits() Limits {
 	}
 }
 
-// gates are where requests wait before anything is done for them.
-type gates struct {
-	work, lookUps limit.Fair
-	reads         api.ReadGates
+// limiters are where requests wait before anything is done for them.
+type limiters struct {
+	work, lookups limit.Fair
+	reads         api.ReadLimiters
 }
 
 // behindItself is how many times longer a request waits for its own account's requests
 // than for those of others: it keeps no other account waiting.
 const behindItself = 10
 
-func newGates(l Limits) gates {
+func newLimiters(l Limits) limiters {
 	ofOneAccount := func(slots int) *limit.Shares {
 		return limit.NewShares(slots, l.Queue, behindItself*l.QueueTime, apierror.RateLimited("global-concurrency"))
 	}
 	ofAll := func(slots int, reason string) *limit.Limiter {
 		return limit.NewLimiter(slots, l.Queue, l.QueueTime, apierror.Overloaded(reason))
 	}
-	return gates{
+	return limiters{
 		work: limit.Fair{Accounts: ofOneAccount(l.AccountWrites),
 			All: ofAll(l.ConcurrentWrites, "max-concurrent-writes")},
-		lookUps: limit.Fair{All: limit.NewLimiter(l.ConcurrentLookups, 0, 0,
+		lookups: limit.Fair{All: limit.NewLimiter(l.ConcurrentLookups, 0, 0,
 			apierror.Overloaded("max-concurrent-writes"))},
-		reads: api.ReadGates{
+		reads: api.ReadLimiters{
 			Reads: limit.Fair{Accounts: ofOneAccount(l.AccountReads),
 				All: ofAll(l.ConcurrentReads, "max-concurrent-reads")},
 			Searches: limit.Fair{Accounts: ofOneAccount(l.AccountSearches),

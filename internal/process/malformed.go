@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
-// stripeShape is a listener for a server that speaks HTTP. What is no valid HTTP reaches no handler: the library
+// stripeShape is a listener for a server that speaks HTTP. Malformed HTTP reaches no handler: the library
 // answers it with plain text, which Stripe's clients cannot read. On these connections it has the shape of
 // every other error.
 type stripeShape struct{ net.Listener }

@@ -26,28 +26,29 @@ func (p *parts) show(adapter acquirer.Adapter) {
 	})
 }
 
-// showGates registers how full the gates are, of a process that has callers.
-func (p *parts) showGates() {
-	for name, gate := range map[string]*limit.Limiter{
-		"work":    p.gates.work.All,
-		"look_up": p.gates.lookUps.All,
-		"read":    p.gates.reads.Reads.All,
-		"search":  p.gates.reads.Searches.All,
+// reportLimiters registers how full the limiters are, of a process that has callers.
+func (p *parts) reportLimiters() {
+	for name, limiter := range map[string]*limit.Limiter{
+		"write":  p.limiters.work.All,
+		"lookup": p.limiters.lookups.All,
+		"read":   p.limiters.reads.Reads.All,
+		"search": p.limiters.reads.Searches.All,
 	} {
-		const takenHelp = "Requests that have a slot at the gate."
-		labels := prometheus.Labels{"gate": name}
-		p.telemetry.Gauge("ratchet_gate_places_taken", takenHelp, labels, func() float64 {
-			return float64(gate.Inside())
+		const takenHelp = "Requests that have a slot of the limiter."
+		const waitingHelp = "Requests that wait for a slot of the limiter."
+		labels := prometheus.Labels{"limiter": name}
+		p.telemetry.Gauge("ratchet_limiter_slots_taken", takenHelp, labels, func() float64 {
+			return float64(limiter.Inside())
 		})
-		p.telemetry.Gauge("ratchet_gate_waiting", "Requests that wait for a slot at the gate.", labels, func() float64 {
-			return float64(gate.Waiting())
+		p.telemetry.Gauge("ratchet_limiter_waiting", waitingHelp, labels, func() float64 {
+			return float64(limiter.Waiting())
 		})
 	}
 }
 
-// metricsPatience bounds everything on the metrics port but profiles, which take
+// metricsTimeout bounds everything on the metrics port but profiles, which take
 // as long as they are asked to: who asks there is a machine that asks again.
-const metricsPatience = 10 * time.Second
+const metricsTimeout = 10 * time.Second
 
 // serveMetrics shows numbers, profiles and health on a separate port, which
 // is not for the public. The returned func ends it.
@@ -71,7 +72,7 @@ func inside(metrics http.Handler) http.Handler {
 
 func serveInside(l net.Listener, handler http.Handler, log *slog.Logger) func() {
 	server := &http.Server{
-		Handler: handler, ReadTimeout: metricsPatience, WriteTimeout: metricsPatience, IdleTimeout: 2 * time.Minute,
+		Handler: handler, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() { _ = server.Serve(l) }() // ends with Close, and has nothing else to say
@@ -79,11 +80,11 @@ func serveInside(l net.Listener, handler http.Handler, log *slog.Logger) func() 
 	return func() { _ = server.Close() }
 }
 
-// flushPatience is how long the last spans get to be sent.
-const flushPatience = 3 * time.Second
+// flushTimeout is how long the last spans get to be sent.
+const flushTimeout = 3 * time.Second
 
 func flush(ctx context.Context, stop func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	_ = stop(ctx) // a missing collector must not block the exit
 }

@@ -21,6 +21,7 @@ type Dashboard struct {
 	Shop         *url.URL // of the demo's shop, which is shown under /shop; nil: there is none
 	Lab          *url.URL // of the demo's lab, which runs for real what /lab shows; nil: there is none
 	Source       fs.FS    // the source that the documentation links to
+	Operator     string   // what an operator types before "keys create"; "": ratchet
 
 	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: there is none
 }
@@ -51,6 +52,7 @@ func openPages(
 		Shop:         c.Dashboard.Shop,
 		Lab:          c.Dashboard.Lab,
 		Source:       c.Dashboard.Source,
+		Operator:     c.Dashboard.Operator,
 		Supervisor:   c.Dashboard.Supervisor,
 		Demo:         c.Demo,
 		HTTPS:        strings.HasPrefix(c.PublicURL, "https://"),

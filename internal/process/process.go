@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -56,16 +57,18 @@ type Config struct {
 	Demo bool // accept the demo accounts' keys, and faults that a request asks for
 	// where a browser finds the API's own pages; "": at this machine, which every Host must name then
 	PublicURL string
-	Retain    time.Duration // how long an answer is replayed; 0: idempotency.AnswerRetention
-	Webhooks  webhook.Config
-	MaxConns  int32        // 0: DefaultMaxConns
-	Limits    Limits       // zero: DefaultLimits
-	Metrics   net.Listener // where numbers and health are shown; nil: nowhere but the API's own health
-	Dashboard *Dashboard   // nil: the API alone
-	Log       *slog.Logger
-	Crash     *crashpoint.Points // nil, but in the crash test
-	Keep      retention.Months   // what a worker detaches
-	Verify    worker.Verify      // how a worker proves the books all the time; nil: it does not
+	// TrustedProxies pass requests on with the client's address in X-Forwarded-For; from others it counts for nothing
+	TrustedProxies []netip.Prefix
+	Retain         time.Duration // how long an answer is replayed; 0: idempotency.AnswerRetention
+	Webhooks       webhook.Config
+	MaxConns       int32        // 0: DefaultMaxConns
+	Limits         Limits       // zero: DefaultLimits
+	Metrics        net.Listener // where numbers and health are shown; nil: nowhere but the API's own health
+	Dashboard      *Dashboard   // nil: the API alone
+	Log            *slog.Logger
+	Crash          *crashpoint.Points // nil, but in the crash test
+	Keep           retention.Months   // what a worker detaches
+	Verify         worker.Verify      // how a worker proves the books all the time; nil: it does not
 }
 
 // DefaultMaxConns is how many connections a process keeps at most for its work: half
@@ -91,7 +94,7 @@ type parts struct {
 	engine    *phase.Engine
 	acquirer  acquirer.Adapter
 	inbox     *inbox.Inbox
-	gates     gates
+	limiters  limiters
 	telemetry *telemetry.Telemetry
 	health    *health
 	closing   []func() // in reverse
@@ -105,7 +108,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if c.Limits == (Limits{}) {
 		c.Limits = DefaultLimits()
 	}
-	p = &parts{limits: c.Limits, gates: newGates(c.Limits), leader: new(postgres.Leader)}
+	p = &parts{limits: c.Limits, limiters: newLimiters(c.Limits), leader: new(postgres.Leader)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -136,7 +139,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 }
 
 // openDatabase opens the pools, learns the root secret, and starts this process's heartbeat. The result is the pool of
-// the committer. What is open is closed with p.
+// the committer. The pools are closed with p.
 func (p *parts) openDatabase(ctx context.Context, c Config, kind, role string) (commits *pgxpool.Pool, err error) {
 	p.pool, err = p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns / 2,
 		ApplicationName: "ratchet " + kind, DialFunc: c.Crash.DialDatabase()})
@@ -181,8 +184,8 @@ func (p *parts) newEngine(c Config, commits *pgxpool.Pool) *phase.Engine {
 		Retain:    c.Retain,
 		Log:       c.Log,
 		Observer:  p.telemetry,
-		Work:      p.gates.work,
-		Lookups:   p.gates.lookUps,
+		Work:      p.limiters.work,
+		Lookups:   p.limiters.lookups,
 		Encode:    wire.Encode,
 		Headers:   apirequest.Headers,
 		Refuse:    apirequest.Refuse,
@@ -273,7 +276,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.showGates()
+	p.reportLimiters()
 	cli, err := openStripeCLI(ctx, c, p)
 	if err != nil {
 		p.close()
@@ -294,7 +297,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		Demo:               c.Demo,
 		PrivateWebhooks:    c.Webhooks.Private(),
 		Limits:             p.limits.API,
-		Reads:              p.gates.reads,
+		Reads:              p.limiters.reads,
 		Telemetry:          p.telemetry,
 		Log:                c.Log,
 		PublicURL:          c.PublicURL,
@@ -321,7 +324,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		Supervisor: customersSupervisor(c.Dashboard),
 		Log:        c.Log,
 	})
-	a.Handler = p.health.serve(server.Guard(stripejs.New(site, pay)))
+	a.Handler = throughProxies(c.TrustedProxies, p.health.serve(server.Guard(stripejs.New(site, pay))))
 	return a, nil
 }
 

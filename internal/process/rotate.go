@@ -104,7 +104,7 @@ func (r Rotation) add(ctx context.Context) (secretRow, error) {
 	case err != nil:
 		return added, fmt.Errorf("add the secret: %w", err)
 	case added.Retired:
-		return added, errors.New("RATCHET_SECRET is a secret that has been retired: make a new one")
+		return added, errors.New("RATCHET_SECRET has been retired: create a new one")
 	}
 	_, err = ReadSecrets(ctx, r.Pool, r.given()...) // those that it takes over from must be given, too
 	if err != nil {

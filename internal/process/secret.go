@@ -186,7 +186,7 @@ func learnSecrets(
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			log.ErrorContext(ctx, "root secrets not read", "error", err)
+			log.ErrorContext(ctx, "cannot read root secrets", "error", err)
 		case len(versions) > 0:
 			roots.Set(versions)
 		}

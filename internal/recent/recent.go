@@ -84,6 +84,11 @@ func (l *Log) Add(r Request) {
 	if l == nil {
 		return
 	}
+	for i, p := range r.Params { // the operator may allow them in any parameter
+		if testcard.Mentions(p.Name) || testcard.Mentions(p.Value) {
+			r.Params[i] = form.Param{Name: form.Hidden, Value: form.Hidden}
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := scope{r.AccountID, r.Livemode}
@@ -98,13 +103,9 @@ func (l *Log) Add(r Request) {
 		into = &k.rejections
 		l.rejected++
 	}
-	for i, p := range r.Params { // the operator may allow them in any parameter
-		if testcard.Mentions(p.Name) || testcard.Mentions(p.Value) {
-			r.Params[i] = form.Param{Name: form.Hidden, Value: form.Hidden}
-		}
-	}
 	if len(*into) == Most {
-		*into = slices.Delete(*into, 0, 1)
+		(*into)[0] = Request{} // so that its texts can be freed
+		*into = (*into)[1:]    // append moves the others once it runs out of room, and not every time
 	}
 	*into = append(*into, r)
 }

@@ -72,7 +72,7 @@ func (c Collection[Row, R]) ListWith(
 // Reply answers with an object that this transaction has written. fresh are the other
 // objects that it has written: the database does not show them yet.
 func Reply(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, id string, object any, fresh ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, id string, object any, fresh ...Renderer,
 ) (phase.Outcome, error) {
 	body, err := Expand(ctx, tx, PrincipalOf(tx.Caller), paths, object, fresh...)
 	if err != nil {

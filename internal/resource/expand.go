@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // Kind describes one kind of API object to the others that show it.
@@ -149,7 +150,7 @@ func targets(version apiversion.Version, of []string, name string) []string {
 // fresh are the objects that the transaction under way has made or changed besides
 // this one: the database does not show them yet.
 func Expand(
-	ctx context.Context, db phase.Reader, v Principal, paths form.Expand, object any, fresh ...any,
+	ctx context.Context, db phase.Reader, v Principal, paths form.Expand, object any, fresh ...Renderer,
 ) (any, error) {
 	if len(paths) == 0 && !v.Version.ChangesAnswers() {
 		return object, nil
@@ -159,13 +160,17 @@ func Expand(
 		return nil, err
 	}
 	x := expander{db: db, viewer: v, fresh: map[string]any{}}
-	for _, f := range append([]any{object}, fresh...) {
-		t, err := Tree(f)
+	objects := []any{object}
+	for _, f := range fresh {
+		objects = append(objects, f.Render())
+	}
+	for _, o := range objects {
+		t, err := Tree(o)
 		if err != nil {
 			return nil, err
 		}
 		if id, has := t["id"].(string); has { // a list has none
-			x.fresh[id] = f
+			x.fresh[id] = o
 		}
 	}
 	level := make([]place, len(paths))
@@ -224,7 +229,7 @@ func rank(name string) int {
 // InOrder is decoded JSON whose objects encode id first, object second, and the other fields by name.
 func InOrder(value any) any {
 	switch v := value.(type) {
-	case map[string]any:
+	case wire.Object:
 		return ordered(v)
 	case []any:
 		items := make([]any, len(v))
@@ -238,14 +243,14 @@ func InOrder(value any) any {
 
 // place is an object of which a field is to be expanded, and the path below it.
 type place struct {
-	object map[string]any
+	object wire.Object
 	kind   Kind
 	names  []string // the field, and what to expand in what it holds
 }
 
-// placeIn is a place in an object, which names its kind itself. One that is only a part
-// of another object doesn't, and is of the kind that the field can hold.
-func placeIn(object map[string]any, of []string, names []string) place {
+// placeIn is a place in an object, which names its kind. An object that is only a part
+// of another one doesn't, and has the kind that the field can hold.
+func placeIn(object wire.Object, of []string, names []string) place {
 	kind, is := kinds[fmt.Sprint(object["object"])]
 	if !is && len(of) == 1 {
 		kind = kinds[of[0]]
@@ -264,14 +269,14 @@ type expander struct {
 
 // InVersion turns an object of the current version into one of another version.
 func InVersion(
-	ctx context.Context, db phase.Reader, v Principal, version apiversion.Version, object map[string]any,
+	ctx context.Context, db phase.Reader, v Principal, version apiversion.Version, object wire.Object,
 ) error {
 	x := expander{db: db, viewer: v}
 	return x.asOf(ctx, version, object)
 }
 
 // asOf makes an object, and every object in it, what it is in an older version.
-func (x *expander) asOf(ctx context.Context, version apiversion.Version, root map[string]any) error {
+func (x *expander) asOf(ctx context.Context, version apiversion.Version, root wire.Object) error {
 	if !version.ChangesAnswers() {
 		return nil
 	}
@@ -287,13 +292,13 @@ func (x *expander) asOf(ctx context.Context, version apiversion.Version, root ma
 			return err
 		}
 	}
-	eachObject(root, version.Answer)
+	eachObject(root, version.Response)
 	return nil
 }
 
 // shownIn are the fields that objects expand in an older version without being asked.
-func shownIn(version apiversion.Version, root map[string]any) (level []place) {
-	eachObject(root, func(object map[string]any) {
+func shownIn(version apiversion.Version, root wire.Object) (level []place) {
+	eachObject(root, func(object wire.Object) {
 		kind := fmt.Sprint(object["object"])
 		for _, path := range version.Shown(kind) {
 			level = append(level, placeIn(object, nil, strings.Split(path, ".")))
@@ -303,8 +308,8 @@ func shownIn(version apiversion.Version, root map[string]any) (level []place) {
 }
 
 // missingLists are the lists that objects show in an older version without being asked.
-func missingLists(version apiversion.Version, root map[string]any) (missing []place) {
-	eachObject(root, func(object map[string]any) {
+func missingLists(version apiversion.Version, root wire.Object) (missing []place) {
+	eachObject(root, func(object wire.Object) {
 		p := placeIn(object, nil, nil)
 		if _, has := object["id"].(string); !has || object["deleted"] == true {
 			return
@@ -320,13 +325,13 @@ func missingLists(version apiversion.Version, root map[string]any) (missing []pl
 
 // eachObject calls do for a value and all in it, outer objects first. It leaves events
 // alone, which have their own version, and metadata, whose keys are the merchant's.
-func eachObject(value any, do func(map[string]any)) {
+func eachObject(value any, do func(wire.Object)) {
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
 			eachObject(item, do)
 		}
-	case map[string]any:
+	case wire.Object:
 		if v["object"] == "event" {
 			return
 		}
@@ -357,7 +362,7 @@ func (x *expander) descend(ctx context.Context, level []place) (below []place, e
 			parts = []any{p.field()}
 		}
 		for _, part := range parts {
-			if inner, isObject := part.(map[string]any); isObject { // null stays null
+			if inner, isObject := part.(wire.Object); isObject { // null stays null
 				below = append(below, placeIn(inner, p.kind.holds(p.names[0]), p.names[1:]))
 			}
 		}
@@ -382,7 +387,7 @@ func intoLists(level []place) (items []place) {
 			continue
 		}
 		for _, item := range data {
-			if object, isObject := item.(map[string]any); isObject {
+			if object, isObject := item.(wire.Object); isObject {
 				items = append(items, placeIn(object, nil, names))
 			}
 		}
@@ -424,7 +429,7 @@ func (x *expander) list(ctx context.Context, level []place) error {
 }
 
 // freshen adds to a list what was made just now, and shows what was changed as it is now.
-func (x *expander) freshen(list map[string]any, of Kind, name, parent string) error {
+func (x *expander) freshen(list wire.Object, of Kind, name, parent string) error {
 	items := list["data"].([]any)
 	for id, f := range x.fresh {
 		child, err := Tree(f)
@@ -448,7 +453,7 @@ func (x *expander) freshen(list map[string]any, of Kind, name, parent string) er
 }
 
 func hasID(id string) func(any) bool {
-	return func(item any) bool { return item.(map[string]any)["id"] == id }
+	return func(item any) bool { return item.(wire.Object)["id"] == id }
 }
 
 // load replaces the ids in the fields by objects.
@@ -505,14 +510,14 @@ func (p place) target(id string) (Kind, bool) {
 }
 
 // Tree is an object as maps and lists. Numbers keep their digits.
-func Tree(object any) (map[string]any, error) {
+func Tree(object any) (wire.Object, error) {
 	encoded, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", object, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()
-	var t map[string]any
+	var t wire.Object
 	if err := decoder.Decode(&t); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", object, err)
 	}

@@ -110,24 +110,24 @@ func ForEach[T any](ctx context.Context, found []T, do func(T) error) (done int,
 func QueryDue[T any](ctx context.Context, db *pgxpool.Pool, sql string) ([]T, error) {
 	rows, err := db.Query(ctx, sql, pgx.StrictNamedArgs{"limit": BatchSize})
 	if err != nil {
-		return nil, fmt.Errorf("look for what is due: %w", err)
+		return nil, fmt.Errorf("find due work: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
 	if err != nil {
-		return nil, fmt.Errorf("look for what is due: %w", err)
+		return nil, fmt.Errorf("find due work: %w", err)
 	}
 	return found, nil
 }
 
-// bePatient lets a statement that may have much to read come to its end.
-const bePatient = `SET LOCAL statement_timeout = '60s'`
+// raiseTimeout lets a statement that may have much to read come to its end.
+const raiseTimeout = `SET LOCAL statement_timeout = '60s'`
 
 // QueryWithTimeout reads with a minute's time, in a transaction that ends before it returns.
 func QueryWithTimeout[T any](
 	ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs,
 ) (found []T, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, bePatient); err != nil {
+		if _, err := tx.Exec(ctx, raiseTimeout); err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, sql, args)

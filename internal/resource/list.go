@@ -116,10 +116,15 @@ func idAt(prefix string, at time.Time, unbounded string) string {
 	return prefix + "_" + id.EncodeTime(at)
 }
 
-// wired is a row that knows its form on the wire.
+// Renderer is a row of an API object. Render returns the object as the API shows it.
+type Renderer interface {
+	Render() any
+}
+
+// wired is a pointer to a row that renders itself.
 type wired[Row any] interface {
 	*Row
-	Render() any
+	Renderer
 }
 
 // ListPage reads one page of a list, newest first, with one query more per kind and level of expansion. It returns a
@@ -213,12 +218,12 @@ func (n Reference) check(ctx context.Context, db phase.Reader, v Principal) erro
 	args["id"] = *n.ID
 	rows, err := db.Query(ctx, n.ByID, args)
 	if err != nil {
-		return fmt.Errorf("look %s up: %w", n.Param, err)
+		return fmt.Errorf("find %s: %w", n.Param, err)
 	}
 	there := rows.Next()
 	rows.Close()
 	if rows.Err() != nil {
-		return fmt.Errorf("look %s up: %w", n.Param, rows.Err())
+		return fmt.Errorf("find %s: %w", n.Param, rows.Err())
 	}
 	if !there {
 		return apierror.NoSuch(n.Object, n.Param, *n.ID)

@@ -1,6 +1,6 @@
-// Package resource is what all objects of the API share: who asks, how an object is
-// read, listed, searched and expanded, and the parameters that many of them take. It
-// knows none of the objects. Their packages register their kinds with Register.
+// Package resource is what all objects of the API share: the caller's principal, how an object
+// is read, listed, searched and expanded, and common parameters. It does not know any object.
+// Their packages register their kinds with Register.
 package resource
 
 import (
@@ -64,7 +64,7 @@ type Principal struct {
 	Publishable bool // a browser, which sees and does what an intent's client secret opens
 }
 
-// PrincipalOf is who sent the request. It knows no key of cards: a check uses ViewerOf.
+// PrincipalOf is who sent the request. It knows no key of cards: a check uses PrincipalOfCheck.
 func PrincipalOf(c phase.Caller) Principal {
 	known := apirequest.Of(c)
 	return Principal{
@@ -75,8 +75,8 @@ func PrincipalOf(c phase.Caller) Principal {
 	}
 }
 
-// ViewerOf is the viewer of a check, which knows the test cards.
-func ViewerOf(c phase.Check) Principal {
+// PrincipalOfCheck is who sent the request of a check, with the key of test cards.
+func PrincipalOfCheck(c phase.Check) Principal {
 	v := PrincipalOf(c.Caller)
 	v.CardKey = c.Keys(secret.Cards).Oldest()
 	return v
@@ -168,6 +168,17 @@ func Patch(sent, old *string) *string {
 		return nil
 	}
 	return sent
+}
+
+// SetOnce returns the new value of a parameter that cannot be changed any more once it has a value.
+func SetOnce(param, object string, old, sent *string) (*string, error) {
+	if sent == nil || old != nil && *old == *sent {
+		return old, nil
+	}
+	if old != nil {
+		return nil, apierror.Invalid(param, "You cannot change the %s of %s: it already has one.", param, object)
+	}
+	return Patch(sent, nil), nil
 }
 
 // AsParam is the 400 for an object that a parameter, not the path, names.

@@ -196,12 +196,12 @@ func readHits[Row any](ctx context.Context, db phase.Reader, page searchedPage) 
 	if edge == FirstID {
 		return readBetween[Row](ctx, db, page, "", nil)
 	}
-	hits, err = readBetween[Row](ctx, db, page, ` AND id >= @edge`, map[string]any{"edge": edge})
+	hits, err = readBetween[Row](ctx, db, page, ` AND id >= @edge`, pgx.StrictNamedArgs{"edge": edge})
 	if err != nil || len(hits) == page.limit {
 		return hits, err
 	}
 	page.before = min(page.before, edge)
-	err = page.eachBlocks(ctx, db, func(narrowed string, of map[string]any) (bool, error) {
+	err = page.eachBlocks(ctx, db, func(narrowed string, of pgx.StrictNamedArgs) (bool, error) {
 		rest := page
 		rest.limit -= len(hits)
 		found, err := readBetween[Row](ctx, db, rest, narrowed, of)
@@ -213,7 +213,7 @@ func readHits[Row any](ctx context.Context, db phase.Reader, page searchedPage) 
 
 // eachBlocks calls a function for some blocks after others that may match, the newest first, until it wants no more.
 func (p searchedPage) eachBlocks(
-	ctx context.Context, db phase.Reader, do func(narrowed string, of map[string]any) (bool, error),
+	ctx context.Context, db phase.Reader, do func(narrowed string, of pgx.StrictNamedArgs) (bool, error),
 ) error {
 	// PostgreSQL takes an array for short and looks each ID up. It might join a subquery with the whole table.
 	narrowed := ` AND id = ANY (ARRAY(SELECT i.id
@@ -230,7 +230,7 @@ func (p searchedPage) eachBlocks(
 			for _, b := range blocks {
 				after, last = append(after, b.AfterID), append(last, b.LastID)
 			}
-			more, err := do(narrowed, map[string]any{"after_ids": after, "last_ids": last})
+			more, err := do(narrowed, pgx.StrictNamedArgs{"after_ids": after, "last_ids": last})
 			if err != nil || !more {
 				return err
 			}
@@ -277,7 +277,7 @@ func firstOf(ctx context.Context, db phase.Reader, sql string, args pgx.StrictNa
 }
 
 func readBetween[Row any](
-	ctx context.Context, db phase.Reader, page searchedPage, narrowed string, of map[string]any,
+	ctx context.Context, db phase.Reader, page searchedPage, narrowed string, of pgx.StrictNamedArgs,
 ) ([]*Row, error) {
 	args := maps.Clone(page.args)
 	maps.Copy(args, of)
@@ -320,11 +320,11 @@ func (s Searchable) count(
 			return 0, err
 		}
 	}
-	add := func(narrowed string, of map[string]any) (bool, error) {
+	add := func(narrowed string, of pgx.StrictNamedArgs) (bool, error) {
 		of["before"] = page.before
 		maps.Copy(of, args)
 		rows, err := db.Query(ctx, `SELECT count(*) FROM (`+s.Rows+condition+narrowed+` AND id < @before) AS found`,
-			pgx.QueryExecModeExec, pgx.StrictNamedArgs(of))
+			pgx.QueryExecModeExec, of)
 		if err != nil {
 			return false, err
 		}
@@ -332,7 +332,7 @@ func (s Searchable) count(
 		total += n
 		return true, err
 	}
-	if _, err := add(` AND id >= @edge`, map[string]any{"edge": indexed}); err != nil || indexed == FirstID {
+	if _, err := add(` AND id >= @edge`, pgx.StrictNamedArgs{"edge": indexed}); err != nil || indexed == FirstID {
 		return total, err
 	}
 	page.before = indexed

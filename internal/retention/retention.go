@@ -23,7 +23,7 @@ const prepareMonths = `SELECT prepare_months(@months_ahead)`
 
 // Prepare creates the partitions of this month and the next ones.
 func Prepare(ctx context.Context, pool *pgxpool.Pool, monthsAhead int) error {
-	err := patiently(ctx, func() error {
+	err := retryLocks(ctx, func() error {
 		_, err := pool.Exec(ctx, prepareMonths, postgres.Args{"months_ahead": monthsAhead})
 		return err
 	})
@@ -46,7 +46,7 @@ func (m Months) Detach(ctx context.Context, pool *pgxpool.Pool) (done int, err e
 		keep int
 	}{{"events", m.Events}, {"archived_answers", m.Archive}} {
 		for more := of.keep > 0; more; {
-			err := patiently(ctx, func() error {
+			err := retryLocks(ctx, func() error {
 				return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 					if _, err := tx.Exec(ctx, countingTime); err != nil {
 						return err
@@ -70,9 +70,9 @@ const (
 	pause = 2 * time.Second
 )
 
-// patiently repeats what changes a table until it gets its lock. Other statements wait behind such a change, so
+// retryLocks repeats what changes a table until it gets its lock. Other statements wait behind such a change, so
 // the functions give up after half a second. A long run of verify can be in their way: then the next round tries again.
-func patiently(ctx context.Context, change func() error) error {
+func retryLocks(ctx context.Context, change func() error) error {
 	for n := 1; ; n++ {
 		err := change()
 		if !postgres.IsLockTimeout(err) || n == tries {

@@ -53,7 +53,7 @@ const (
 // keptKeys is the purpose under which a newer secret seals the keys of an older one.
 const keptKeys = "keys of older root secrets"
 
-// Kept are the purposes whose keys outlive their root secret. What was made under them stays for years, or is known to
+// Kept are the purposes whose keys outlive their root secret. Their values stay for years, or are known to
 // others, so a newer secret seals these keys. Second factors are not among them: they are sealed again.
 var Kept = []string{APIKeys, Cards, Idempotency, Dashboard, Webhooks, Answers, AuditChain}
 

@@ -32,6 +32,9 @@ type CheckoutItem struct {
 	Metadata    map[string]string
 	CreatedAt   time.Time
 
+	// Between which the customer chooses the quantity; nil: the customer cannot change it.
+	QuantityMinimum, QuantityMaximum *int64
+
 	PriceID        string
 	ProductID      string
 	PriceActive    bool
@@ -48,7 +51,7 @@ type CheckoutItem struct {
 type ItemObject struct {
 	ID                 string              `json:"id"`
 	Object             string              `json:"object"`
-	AdjustableQuantity *string             `json:"adjustable_quantity"`
+	AdjustableQuantity *adjustableQuantity `json:"adjustable_quantity"`
 	AmountDiscount     int64               `json:"amount_discount"`
 	AmountSubtotal     int64               `json:"amount_subtotal"`
 	AmountTax          int64               `json:"amount_tax"`
@@ -58,6 +61,12 @@ type ItemObject struct {
 	Metadata           map[string]string   `json:"metadata"`
 	Price              catalog.PriceObject `json:"price"`
 	Quantity           int64               `json:"quantity"`
+}
+
+type adjustableQuantity struct {
+	Enabled bool  `json:"enabled"`
+	Maximum int64 `json:"maximum"`
+	Minimum int64 `json:"minimum"`
 }
 
 // Render is the line item as the API's JSON object, with its price. Amounts are in the currency's smallest unit.
@@ -75,7 +84,7 @@ func (i *CheckoutItem) Render() any {
 		TaxBehavior: i.TaxBehavior,
 		CreatedAt:   i.PriceCreatedAt,
 	}
-	return ItemObject{
+	o := ItemObject{
 		ID:             i.ID,
 		Object:         "item",
 		AmountDiscount: i.Discount,
@@ -87,35 +96,43 @@ func (i *CheckoutItem) Render() any {
 		Price:          price.Object(),
 		Quantity:       i.Quantity,
 	}
+	if i.QuantityMinimum != nil {
+		o.AdjustableQuantity = &adjustableQuantity{true, *i.QuantityMaximum, *i.QuantityMinimum}
+	}
+	return o
 }
 
 var insertItems = postgres.InsertRows[CheckoutItem]("checkout_items",
-	`account_id, id, session_id, livemode, price_id, description, quantity, amount, discount, metadata, created_at`)
+	`account_id, id, session_id, livemode, price_id, description, quantity, quantity_minimum, quantity_maximum, amount,
+	discount, metadata, created_at`)
 
-// The customer of an open session changes its discount with a promotion code.
-var updateItems = postgres.UpdateRows[CheckoutItem]("checkout_items", `discount`, `true`)
+// The customer of an open session changes its discount with a promotion code, and quantities.
+var updateItems = postgres.UpdateRows[CheckoutItem]("checkout_items", `quantity, amount, discount`, `true`)
 
 func (i *CheckoutItem) insert(tx *phase.Tx) { tx.Write(insertItems, postgres.RowsOf(*i)) }
 
 const selectItems = `
-	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at,
-	       price_id, product_id, price_active, currency, unit_amount, lookup_key, price_metadata, nickname,
-	       tax_behavior, price_created_at
+	SELECT account_id, id, session_id, livemode, description, quantity, quantity_minimum, quantity_maximum, amount,
+	       discount, metadata, created_at, price_id, product_id, price_active, currency, unit_amount,
+	       lookup_key, price_metadata, nickname, tax_behavior, price_created_at
 	FROM (
-		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.discount,
-		       i.metadata, i.created_at, i.price_id, p.product_id, p.active AS price_active, p.currency, p.unit_amount,
-		       p.lookup_key, p.metadata AS price_metadata, p.nickname, p.tax_behavior, p.created_at AS price_created_at
+		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.quantity_minimum,
+		       i.quantity_maximum, i.amount, i.discount, i.metadata, i.created_at, i.price_id, p.product_id,
+		       p.active AS price_active, p.currency, p.unit_amount, p.lookup_key, p.metadata AS price_metadata,
+		       p.nickname, p.tax_behavior, p.created_at AS price_created_at
 		FROM checkout_items i JOIN prices p ON p.account_id = i.account_id AND p.id = i.price_id
 	) AS item
 	WHERE account_id = @account_id AND livemode = @livemode`
 
+// Lists leave out items that the customer has removed, as Stripe's do. The page shows them until the session is over.
 const (
 	itemByID           = selectItems + ` AND id = @id`
 	itemsOf            = selectItems + ` AND session_id = @session_id`
-	listItems          = itemsOf + resource.NewestFirst
-	listItemsBackwards = itemsOf + resource.OldestFirst
+	notRemoved         = ` AND quantity > 0`
+	listItems          = itemsOf + notRemoved + resource.NewestFirst
+	listItemsBackwards = itemsOf + notRemoved + resource.OldestFirst
 	firstItemsOf       = `SELECT i.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
-		selectItems + ` AND session_id = parent.id ORDER BY id DESC LIMIT @limit) AS i ORDER BY i.id DESC`
+		selectItems + notRemoved + ` AND session_id = parent.id ORDER BY id DESC LIMIT @limit) AS i ORDER BY i.id DESC`
 )
 
 // ListCheckoutItemsParams are the parameters of GET /v1/checkout/sessions/{session}/line_items.

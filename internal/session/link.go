@@ -222,14 +222,15 @@ func ListPaymentLinks(
 
 // A link's items have the amounts that a session opened now would have.
 const selectLinkItems = `
-	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at,
-	       price_id, product_id, price_active, currency, unit_amount, lookup_key, price_metadata, nickname,
-	       tax_behavior, price_created_at
+	SELECT account_id, id, session_id, livemode, description, quantity, quantity_minimum, quantity_maximum, amount,
+	       discount, metadata, created_at, price_id, product_id, price_active, currency, unit_amount, lookup_key,
+	       price_metadata, nickname, tax_behavior, price_created_at
 	FROM (
 		SELECT i.account_id, i.id, i.link_id AS session_id, i.livemode, o.name AS description, i.quantity,
-		       p.unit_amount * i.quantity AS amount, 0::bigint AS discount, '{}'::json AS metadata, i.created_at,
-		       i.price_id, p.product_id, p.active AS price_active, p.currency, p.unit_amount, p.lookup_key,
-		       p.metadata AS price_metadata, p.nickname, p.tax_behavior, p.created_at AS price_created_at
+		       i.quantity_minimum, i.quantity_maximum, p.unit_amount * i.quantity AS amount, 0::bigint AS discount,
+		       '{}'::json AS metadata, i.created_at, i.price_id, p.product_id, p.active AS price_active,
+		       p.currency, p.unit_amount, p.lookup_key, p.metadata AS price_metadata, p.nickname, p.tax_behavior,
+		       p.created_at AS price_created_at
 		FROM payment_link_items i
 		JOIN prices p ON p.account_id = i.account_id AND p.id = i.price_id
 		JOIN products o ON o.account_id = p.account_id AND o.id = p.product_id
@@ -292,7 +293,7 @@ const linkVisitByID = `
 	FROM payment_links l JOIN accounts a ON a.id = l.account_id
 	WHERE l.id = @id`
 
-// FindLink reads whose a payment link is; nil if there is no such link.
+// FindLink reads which account a payment link belongs to; nil if it does not exist.
 func FindLink(ctx context.Context, db phase.Reader, link string) (*LinkVisit, error) {
 	return resource.QueryOne[LinkVisit](ctx, db, linkVisitByID, pgx.StrictNamedArgs{"id": link})
 }

@@ -54,7 +54,7 @@ type LinkIntentParam struct {
 	SetupFutureUsage          *string       `form:"setup_future_usage" enum:"off_session,on_session"`
 	StatementDescriptor       *string       `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string       `form:"statement_descriptor_suffix" max:"22"`
-	TransferGroup             *string       `form:"transfer_group"`
+	TransferGroup             *string       `form:"transfer_group" max:"5000"`
 }
 
 func (d *LinkIntentParam) data() *PaymentIntentData {
@@ -124,9 +124,10 @@ type CreatePaymentLinkParams struct {
 
 // LinkItemSent is a line of what a link sells, as a caller says it.
 type LinkItemSent struct {
-	Price     string     `form:"price" max:"5000"`
-	PriceData *PriceData `form:"price_data"`
-	Quantity  *int64     `form:"quantity,required" min:"1" max:"999999"`
+	AdjustableQuantity *AdjustableQuantity `form:"adjustable_quantity"`
+	Price              string              `form:"price" max:"5000"`
+	PriceData          *PriceData          `form:"price_data"`
+	Quantity           *int64              `form:"quantity,required" min:"1" max:"999999"`
 }
 
 const linkCreated = "payment_link_created"
@@ -150,9 +151,9 @@ var CreatePaymentLink = phase.Define("payment_link.create", 1,
 	session := CreateCheckoutSessionParams{Mode: modePayment, Currency: in.Currency, Offered: true}
 	for _, item := range in.LineItems {
 		session.LineItems = append(session.LineItems,
-			LineItem{Price: item.Price, PriceData: item.PriceData, Quantity: item.Quantity})
+			LineItem{item.AdjustableQuantity, form.Metadata{}, item.Price, item.PriceData, item.Quantity})
 	}
-	if err := session.findItems(ctx, db, resource.ViewerOf(caller)); err != nil {
+	if err := session.findItems(ctx, db, resource.PrincipalOfCheck(caller)); err != nil {
 		return err
 	}
 	in.Currency, in.Found = session.Currency, session.Found
@@ -168,10 +169,12 @@ type linkItem struct {
 	PriceID   string
 	Quantity  int64
 	CreatedAt time.Time
+
+	QuantityMinimum, QuantityMaximum *int64
 }
 
 var insertLinkItems = postgres.InsertRows[linkItem]("payment_link_items",
-	`account_id, id, link_id, livemode, price_id, quantity, created_at`)
+	`account_id, id, link_id, livemode, price_id, quantity, quantity_minimum, quantity_maximum, created_at`)
 
 func createLink(ctx context.Context, tx *phase.Tx, in CreatePaymentLinkParams, _ *struct{}) (phase.Outcome, error) {
 	link := &PaymentLink{
@@ -195,7 +198,8 @@ func createLink(ctx context.Context, tx *phase.Tx, in CreatePaymentLinkParams, _
 	tx.Write(insertLinks, postgres.RowsOf(*link))
 	for _, item := range items {
 		tx.Write(insertLinkItems, postgres.RowsOf(linkItem{
-			item.AccountID, item.ID, link.ID, item.Livemode, item.PriceID, item.Quantity, item.CreatedAt}))
+			item.AccountID, item.ID, link.ID, item.Livemode, item.PriceID, item.Quantity, item.CreatedAt,
+			item.QuantityMinimum, item.QuantityMaximum}))
 	}
 	event.Emit(tx, "payment_link.created", link.ID, link.Render(), nil)
 	object := link.object()

@@ -32,7 +32,7 @@ var OpenPaymentLink = phase.Define("payment_link.open", 1,
 		return createSession(ctx, tx, in.Session, state)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *OpenPaymentLinkParams) error {
-	v := resource.ViewerOf(caller)
+	v := resource.PrincipalOfCheck(caller)
 	link, err := PaymentLinks.Find(ctx, db, v, in.ID)
 	if err != nil {
 		return err
@@ -77,7 +77,11 @@ func (l *PaymentLink) session(items []CheckoutItem, base string) CreateCheckoutS
 		in.SuccessURL = *o.RedirectURL
 	}
 	for _, item := range items {
-		in.LineItems = append(in.LineItems, LineItem{Price: item.PriceID, Quantity: &item.Quantity})
+		sold := LineItem{Price: item.PriceID, Quantity: &item.Quantity}
+		if item.QuantityMinimum != nil {
+			sold.AdjustableQuantity = &AdjustableQuantity{true, item.QuantityMaximum, item.QuantityMinimum}
+		}
+		in.LineItems = append(in.LineItems, sold)
 	}
 	return in
 }

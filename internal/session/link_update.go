@@ -23,7 +23,7 @@ const linkUpdated = "payment_link_updated"
 var UpdatePaymentLink = phase.Define("payment_link.update", 1,
 	phase.Atomic(linkUpdated, changeLink),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePaymentLinkParams) error {
-	if _, err := PaymentLinks.Find(ctx, db, resource.ViewerOf(caller), in.ID); err != nil {
+	if _, err := PaymentLinks.Find(ctx, db, resource.PrincipalOfCheck(caller), in.ID); err != nil {
 		return err
 	}
 	return in.check(ctx, db, caller)

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -120,20 +121,7 @@ func (s *CheckoutSession) page(
 	if err := s.describe(ctx, db, v, &o); err != nil {
 		return o, err
 	}
-	var err error
-	if intent == nil && s.PaymentIntentID != nil {
-		intent, err = resource.Get[payment.PaymentIntent](ctx, db, payment.IntentByID, v, *s.PaymentIntentID)
-	}
-	if setup == nil && s.SetupIntentID != nil {
-		setup, err = resource.Get[setupintent.SetupIntent](ctx, db, setupintent.SetupByID, v, *s.SetupIntentID)
-	}
-	var method *string
-	if intent != nil {
-		o.PaymentIntent, method = intent.Public(), intent.PaymentMethodID
-	}
-	if setup != nil {
-		o.SetupIntent, method = setup.Public(), setup.PaymentMethodID
-	}
+	method, err := s.paidBy(ctx, db, v, intent, setup, &o)
 	if err != nil || s.Status != sessionComplete || method == nil {
 		return o, err
 	}
@@ -142,6 +130,27 @@ func (s *CheckoutSession) page(
 		o.Card = &paidCard{paid.Card.DisplayBrand, paid.Card.Last4}
 	}
 	return o, err
+}
+
+// paidBy adds the session's intents to its page, and returns the ID of their payment
+// method; nil if they have none yet.
+func (s *CheckoutSession) paidBy(
+	ctx context.Context, db phase.Reader, v resource.Principal, intent *payment.PaymentIntent,
+	setup *setupintent.SetupIntent, o *PaymentPageObject,
+) (method *string, err error) {
+	if intent == nil && s.PaymentIntentID != nil {
+		intent, err = resource.Get[payment.PaymentIntent](ctx, db, payment.IntentByID, v, *s.PaymentIntentID)
+	}
+	if err == nil && setup == nil && s.SetupIntentID != nil {
+		setup, err = resource.Get[setupintent.SetupIntent](ctx, db, setupintent.SetupByID, v, *s.SetupIntentID)
+	}
+	if intent != nil {
+		o.PaymentIntent, method = intent.Public(), intent.PaymentMethodID
+	}
+	if setup != nil {
+		o.SetupIntent, method = setup.Public(), setup.PaymentMethodID
+	}
+	return method, err
 }
 
 // paidCard is what a receipt says of a card.
@@ -154,15 +163,12 @@ type paidCard struct {
 func (s *CheckoutSession) describe(
 	ctx context.Context, db phase.Reader, v resource.Principal, o *PaymentPageObject,
 ) error {
-	args := v.Args()
-	args["session_id"] = s.ID
-	rows, err := db.Query(ctx, itemsOfPage, args)
+	items, err := s.items(ctx, db, v)
 	if err != nil {
 		return err
 	}
-	items, err := pgx.CollectRows(rows, pgx.RowToStructByName[CheckoutItem])
-	if err != nil {
-		return err
+	if s.Status != sessionOpen { // else the customer can take back what was removed
+		items = slices.DeleteFunc(items, func(item CheckoutItem) bool { return item.Quantity == 0 })
 	}
 	o.LineItems = forCustomer(items)
 	if err := s.describeTotal(ctx, db, v, o); err != nil {
@@ -256,7 +262,7 @@ const visitByID = `
 	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.id = @id`
 
-// FindVisit reads whose a checkout session is; nil if there is no such session.
+// FindVisit reads which account a checkout session belongs to; nil if it does not exist.
 func FindVisit(ctx context.Context, db phase.Reader, session string) (*Visit, error) {
 	return resource.QueryOne[Visit](ctx, db, visitByID, pgx.StrictNamedArgs{"id": session})
 }

@@ -39,7 +39,7 @@ const pageConfirmed = "payment_page_confirmed"
 // payments to come, as an intent's confirmation does.
 //
 //	(nothing) ──▶ payment_page_confirmed ──▶ payment_answered ──▶ payment_finalized
-//	  claim + reserve the intent        ask, no tx open      post to the ledger,
+//	  claim + reserve the intent        call, no tx open     post to the ledger,
 //	                                                         complete the session, answer
 //
 // The first press makes the session's intent, the next ones try it again. Of two
@@ -60,7 +60,7 @@ var ConfirmPaymentPage = phase.Define("payment_page.confirm", 2,
 ).Check(checkPageConfirmation).AbandonUnsentAfter(payment.AbandonChargeAfter, func(
 	ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt,
 ) (phase.Outcome, error) {
-	s.Payment.Answer, s.Card.Answer = payment.NeverSent, payment.NeverSent
+	s.Payment.Result, s.Card.Result = payment.NeverSent, payment.NeverSent
 	return finalizePage(ctx, tx, in, s)
 })
 
@@ -68,7 +68,7 @@ var ConfirmPaymentPage = phase.Define("payment_page.confirm", 2,
 func checkPageConfirmation(
 	ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentPageParams,
 ) error {
-	session, err := readSession(ctx, db, resource.ViewerOf(caller), in.ID)
+	session, err := readSession(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,8 @@ func (s *CheckoutSession) checkExpected(expected *int64, shipping ShippingOption
 	if expected == nil || s.Mode != modePayment || *expected == *s.totalWith(shipping) {
 		return nil
 	}
-	return apierror.Invalid("expected_amount", "The amount of this Checkout Session is %d, and not what was expected.",
+	return apierror.Invalid("expected_amount",
+		"The amount of this Checkout Session is %d, which is not the expected amount.",
 		*s.totalWith(shipping)).WithCode("checkout_amount_mismatch")
 }
 
@@ -334,7 +335,7 @@ func replyWithPage(
 	return phase.OK(session.ID, body), nil
 }
 
-// Paid completes the session with the intent that has paid for it. What is only held
+// Paid completes the session with the intent that has paid for it. A hold
 // is paid when it is captured.
 func (s *CheckoutSession) Paid(tx *phase.Tx, intent *payment.PaymentIntent) {
 	if intent.Status == payment.IntentSucceeded {

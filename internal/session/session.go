@@ -155,10 +155,10 @@ const sessionColumns = `account_id, id, livemode, request_id, mode, status, paym
 var (
 	insertSessions = postgres.InsertRows[CheckoutSession]("checkout_sessions", sessionColumns)
 
-	// What is over stays as it is; only a hold can still be captured.
+	// A session that is over does not change; only a hold can still be captured.
 	updateSessions = postgres.UpdateRows[CheckoutSession]("checkout_sessions", `status, payment_status, customer_id,
-		customer_details, metadata, amount_total, amount_discount, amount_shipping, shipping_rate_id, coupon_id,
-		promotion_code_id, coupon_reserved, attempts, payment_intent_id, setup_intent_id`,
+		customer_details, metadata, amount_subtotal, amount_total, amount_discount, amount_shipping, shipping_rate_id,
+		coupon_id, promotion_code_id, coupon_reserved, attempts, payment_intent_id, setup_intent_id`,
 		`t.status = 'open' OR t.status = m.status`)
 )
 
@@ -254,17 +254,14 @@ func ListCheckoutSessions(
 // replyWithSession answers with a session. items are those the transaction under
 // way has made, nil if it has not: the database does not show them yet.
 func replyWithSession(
-	ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem, known ...any,
+	ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem,
+	fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
 	object := session.object()
 	if items != nil && expandsItems(paths) {
 		object.LineItems = firstItems(itemsURL(session.ID), items)
 	}
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, object, known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(session.ID, body), nil
+	return resource.Reply(ctx, tx, paths, session.ID, object, fresh...)
 }
 
 // expandsItems reports whether the caller wants to see the line items.

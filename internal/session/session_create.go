@@ -84,7 +84,7 @@ type PaymentIntentData struct {
 	Shipping                  *resource.Shipping `form:"shipping"`
 	StatementDescriptor       *string            `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string            `form:"statement_descriptor_suffix" max:"22"`
-	TransferGroup             *string            `form:"transfer_group"` // only a link shows it: there are no transfers
+	TransferGroup             *string            `form:"transfer_group" max:"5000"`
 }
 
 // SetupIntentData are what the setup of a session has.
@@ -119,7 +119,7 @@ func checkSession(ctx context.Context, db phase.Reader, caller phase.Check, in *
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	if err := in.checkCustomer(ctx, db, resource.ViewerOf(caller)); err != nil {
+	if err := in.checkCustomer(ctx, db, resource.PrincipalOfCheck(caller)); err != nil {
 		return err
 	}
 	if err := in.PaymentIntentData.check(ctx, db, caller); err != nil {
@@ -128,7 +128,7 @@ func checkSession(ctx context.Context, db phase.Reader, caller phase.Check, in *
 	if in.Mode == modeSetup {
 		return nil
 	}
-	return in.findItems(ctx, db, resource.ViewerOf(caller))
+	return in.findItems(ctx, db, resource.PrincipalOfCheck(caller))
 }
 
 // refuseUnknownKinds refuses what Stripe has and we do not, and what does not fit the mode.
@@ -209,7 +209,7 @@ func (in *CreateCheckoutSessionParams) checkReturnAddress() error {
 	case in.ReturnURL == "" && !never:
 		return apierror.Missing("return_url")
 	case in.ReturnURL != "" && never:
-		return apierror.Invalid("return_url", "`return_url` has no use with a `redirect_on_completion` of `never`.")
+		return apierror.Invalid("return_url", "`return_url` cannot be used with a `redirect_on_completion` of `never`.")
 	}
 	return nil
 }
@@ -272,6 +272,7 @@ func (d *PaymentIntentData) params() payment.PaymentIntentParams {
 		Shipping:                  d.Shipping,
 		StatementDescriptor:       d.StatementDescriptor,
 		StatementDescriptorSuffix: d.StatementDescriptorSuffix,
+		TransferGroup:             d.TransferGroup,
 	}
 }
 
@@ -288,17 +289,17 @@ func createSession(
 			return phase.Outcome{}, err
 		}
 		session.insert(tx)
-		return replyWithSession(ctx, tx, in.Expand, session, []CheckoutItem{}, setup.Render())
+		return replyWithSession(ctx, tx, in.Expand, session, []CheckoutItem{}, setup)
 	}
 	rates, err := session.setTotal(tx, &in)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	items, products, err := sellItems(tx, in.Found, session.ID, false)
+	items, fresh, err := sellItems(tx, in.Found, session.ID, false)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	products = append(products, rates...)
+	fresh = append(fresh, rates...)
 	if session.Options.IntentFromStart {
 		intent, err := session.intent(ctx, tx)
 		if err != nil {
@@ -306,13 +307,13 @@ func createSession(
 		}
 		session.PaymentIntentID = &intent.ID
 		intent.Insert(tx)
-		products = append(products, intent.Render())
+		fresh = append(fresh, intent)
 	}
 	session.insert(tx)
 	for i := range items {
 		items[i].insert(tx)
 	}
-	return replyWithSession(ctx, tx, in.Expand, session, items, products...)
+	return replyWithSession(ctx, tx, in.Expand, session, items, fresh...)
 }
 
 // sessionPrefix begins the IDs of a mode's sessions.

@@ -33,7 +33,7 @@ const checkoutSessionExpired = "checkout_session_expired"
 var ExpireCheckoutSession = phase.Define("checkout_session.expire", 1,
 	phase.Atomic(checkoutSessionExpired, expireSession),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ExpireCheckoutSessionParams) error {
-	_, err := readSession(ctx, db, resource.ViewerOf(caller), in.ID)
+	_, err := readSession(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 	return err
 })
 

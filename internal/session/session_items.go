@@ -17,11 +17,22 @@ import (
 // LineItem is one line of what a session is to pay for, as a caller says it: a
 // price there is, or one made for this session.
 type LineItem struct {
-	Metadata  form.Metadata `form:"metadata"`
-	Price     string        `form:"price" max:"5000"`
-	PriceData *PriceData    `form:"price_data"`
-	Quantity  *int64        `form:"quantity" min:"1" max:"999999"`
+	AdjustableQuantity *AdjustableQuantity `form:"adjustable_quantity"`
+	Metadata           form.Metadata       `form:"metadata"`
+	Price              string              `form:"price" max:"5000"`
+	PriceData          *PriceData          `form:"price_data"`
+	Quantity           *int64              `form:"quantity" min:"1" max:"999999"`
 }
+
+// AdjustableQuantity lets the customer choose the quantity of an item.
+type AdjustableQuantity struct {
+	Enabled bool   `form:"enabled,required"`
+	Maximum *int64 `form:"maximum" min:"1" max:"999999"`
+	Minimum *int64 `form:"minimum" min:"0" max:"999999"`
+}
+
+// mostByDefault is how many units a customer can choose if the merchant sets no maximum.
+const mostByDefault = 99
 
 // PriceData describe a price for one session.
 type PriceData struct {
@@ -47,10 +58,14 @@ type FoundItem struct {
 	New      *SessionProductData // the new one
 	Cost     catalog.Cost        // of a price for this session
 	Quantity int64
+	Limits   *QuantityLimits // nil: the customer cannot change the quantity
 	Amount   int64
 	Discount int64 // part of the amount
 	Metadata map[string]string
 }
+
+// QuantityLimits are the smallest and the largest quantity that a customer can choose.
+type QuantityLimits struct{ Minimum, Maximum int64 }
 
 // findItems reads the prices and products that are named, in two queries however
 // many there are.
@@ -152,6 +167,9 @@ func (l *LineItem) find(
 	}
 	found.Quantity = *l.Quantity
 	var err error
+	if found.Limits, err = l.limits(at); err != nil {
+		return nil, err
+	}
 	if found.Metadata, err = l.Metadata.Apply(nil); err != nil {
 		return nil, resource.WithinParam(at, err)
 	}
@@ -160,7 +178,7 @@ func (l *LineItem) find(
 		return nil, apierror.Invalid("", "You may only specify one of these parameters: price, price_data.").
 			WithCode("parameters_exclusive")
 	case l.Price == "" && l.PriceData == nil:
-		return nil, apierror.Invalid(at, "One of `price` and `price_data` has to be there.").
+		return nil, apierror.Invalid(at, "You must provide `price` or `price_data`.").
 			WithCode("parameter_missing")
 	case l.PriceData != nil:
 		return found, l.PriceData.find(found, at+"[price_data]", products)
@@ -176,6 +194,32 @@ func (l *LineItem) find(
 	found.Price, found.Product = price, products[price.ProductID]
 	found.Cost = catalog.Cost{Currency: price.Currency, UnitAmount: &price.UnitAmount}
 	return found, nil
+}
+
+// limits are those of an item whose quantity the customer can change.
+func (l *LineItem) limits(at string) (*QuantityLimits, error) {
+	a := l.AdjustableQuantity
+	if a == nil || !a.Enabled {
+		return nil, nil
+	}
+	limits := QuantityLimits{0, mostByDefault}
+	if a.Minimum != nil {
+		limits.Minimum = *a.Minimum
+	}
+	if a.Maximum != nil {
+		limits.Maximum = *a.Maximum
+	}
+	switch {
+	case limits.Minimum > limits.Maximum:
+		return nil, apierror.Invalid(at+"[adjustable_quantity][minimum]",
+			"The minimum of an adjustable quantity, %d, must not be greater than its maximum, %d.",
+			limits.Minimum, limits.Maximum)
+	case *l.Quantity < limits.Minimum || *l.Quantity > limits.Maximum:
+		return nil, apierror.Invalid(at+"[quantity]",
+			"The quantity of an item with an adjustable quantity must be between its minimum, %d, and its maximum, %d.",
+			limits.Minimum, limits.Maximum)
+	}
+	return &limits, nil
 }
 
 // refuseRecurring is for a price that would begin a subscription.
@@ -214,15 +258,15 @@ func (d *PriceData) find(found *FoundItem, at string, products map[string]*catal
 // which the caller inserts behind their owner, and the products they are of.
 func sellItems(
 	tx *phase.Tx, found []FoundItem, owner string, active bool,
-) (items []CheckoutItem, products []any, err error) {
+) (items []CheckoutItem, products []resource.Renderer, err error) {
 	items = make([]CheckoutItem, 0, len(found))
 	for _, f := range found {
 		price, product, err := f.price(tx, active)
 		if err != nil {
 			return nil, nil, err
 		}
-		products = append(products, product.Render())
-		items = append(items, CheckoutItem{
+		products = append(products, product)
+		item := CheckoutItem{
 			AccountID:      tx.AccountID,
 			SessionID:      owner,
 			Livemode:       tx.Livemode,
@@ -242,7 +286,11 @@ func sellItems(
 			Nickname:       price.Nickname,
 			TaxBehavior:    price.TaxBehavior,
 			PriceCreatedAt: price.CreatedAt,
-		})
+		}
+		if f.Limits != nil {
+			item.QuantityMinimum, item.QuantityMaximum = &f.Limits.Minimum, &f.Limits.Maximum
+		}
+		items = append(items, item)
 	}
 	// Lists show the newest first. The last item gets the oldest id, so that the
 	// items are listed as they were given.
@@ -252,7 +300,7 @@ func sellItems(
 	return items, products, nil
 }
 
-// price is the item's price and what it is for. What is made for one
+// price is the item's price and what it is for. A price or product that was created for one
 // session is inactive: it is not for sale elsewhere.
 func (f *FoundItem) price(tx *phase.Tx, active bool) (price *catalog.Price, product *catalog.Product, err error) {
 	if f.Price != nil {

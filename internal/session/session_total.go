@@ -205,7 +205,9 @@ func (f FoundRate) cost() (amount int64, currency string) {
 
 // setTotal makes the session's total what was found, and the shipping rates that are for
 // it alone. It returns those.
-func (s *CheckoutSession) setTotal(tx *phase.Tx, in *CreateCheckoutSessionParams) (made []any, err error) {
+func (s *CheckoutSession) setTotal(tx *phase.Tx, in *CreateCheckoutSessionParams) (
+	made []resource.Renderer, err error,
+) {
 	subtotal, discount := totalOf(in.Found)
 	s.AmountSubtotal, s.AmountDiscount, s.Currency = &subtotal, discount, &in.Found[0].Cost.Currency
 	s.CouponID, s.PromotionCodeID = resource.NilIfEmpty(in.FoundCoupon), resource.NilIfEmpty(in.FoundCode)
@@ -215,7 +217,7 @@ func (s *CheckoutSession) setTotal(tx *phase.Tx, in *CreateCheckoutSessionParams
 			if rate, err = f.New.Create(tx); err != nil {
 				return nil, err
 			}
-			made = append(made, rate.Render())
+			made = append(made, rate)
 		}
 		s.ShippingOptions = append(s.ShippingOptions, ShippingOption{rate.Amount, rate.ID})
 	}

@@ -33,6 +33,6 @@ var UpdateCheckoutSession = phase.Define("checkout_session.update", 1,
 		return replyWithSession(ctx, tx, in.Expand, session, nil)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateCheckoutSessionParams) error {
-	_, err := readSession(ctx, db, resource.ViewerOf(caller), in.ID)
+	_, err := readSession(ctx, db, resource.PrincipalOfCheck(caller), in.ID)
 	return err
 })

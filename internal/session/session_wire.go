@@ -184,6 +184,12 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 			ShippingRate:   *s.ShippingRateID,
 		}
 	}
+	s.showState(&o)
+	return o
+}
+
+// showState adds the fields whose presence depends on the session's status, mode and page.
+func (s *CheckoutSession) showState(o *CheckoutSessionObject) {
 	switch s.Status {
 	case sessionOpen:
 		o.URL = &s.URL
@@ -203,5 +209,4 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 	if s.Mode == modeSetup { // which a session has had from its beginning
 		o.SetupIntent = s.SetupIntentID
 	}
-	return o
 }

@@ -278,14 +278,10 @@ func ListSetupIntents(
 }
 
 func replyWithSetup(
-	ctx context.Context, tx *phase.Tx, paths form.Expand, setup *SetupIntent, known ...any,
+	ctx context.Context, tx *phase.Tx, paths form.Expand, setup *SetupIntent, fresh ...resource.Renderer,
 ) (phase.Outcome, error) {
 	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(setup.ID, setup.Public()), nil
 	}
-	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, setup.Render(), known...)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return phase.OK(setup.ID, body), nil
+	return resource.Reply(ctx, tx, paths, setup.ID, setup.Render(), fresh...)
 }

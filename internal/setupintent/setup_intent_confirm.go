@@ -34,8 +34,8 @@ type SetupTry struct {
 	IntentID string
 	Session  *string // the checkout session it is part of
 	Method   customer.PaymentMethod
-	Passed   bool // the cardholder has passed the authentication
-	Answer   acquirer.Answer
+	Passed   bool            // the cardholder has passed the authentication
+	Result   acquirer.Result `json:"Answer"` // as stored requests name it
 }
 
 // The recovery points of an attempt at a setup.
@@ -48,7 +48,7 @@ const (
 // ConfirmSetupIntent asks the card's issuer whether the card can be used later.
 //
 //	(nothing) ──▶ setup_confirmation_recorded ──▶ card_answered ──▶ setup_finalized
-//	   claim + reserve the setup            ask, no tx open     keep the card, answer
+//	   claim + reserve the setup            call, no tx open    keep the card, answer
 var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 2,
 	phase.Atomic(setupConfirmationRecorded, recordSetupConfirmation),
 	phase.Foreign(cardAnswered, acquirer.Port, func(
@@ -62,7 +62,7 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 2,
 		return s.finalize(ctx, tx, in.Expand)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmSetupIntentParams) error {
-	setup, err := readSetup(ctx, db, resource.ViewerOf(caller), in.ID, in.ClientSecret)
+	setup, err := readSetup(ctx, db, resource.PrincipalOfCheck(caller), in.ID, in.ClientSecret)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 2,
 	if err := in.Find(ctx, db, caller); err != nil || in.Method() != nil || setup.PaymentMethodID == nil {
 		return err
 	}
-	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller),
-		*setup.PaymentMethodID)
+	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID,
+		resource.PrincipalOfCheck(caller), *setup.PaymentMethodID)
 	return err
 })
 
@@ -157,9 +157,9 @@ func (s *SetupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *customer.Pa
 }
 
 // Send asks the issuer, through the acquirer, whether the card may be kept. No money moves. The answer, a decline too,
-// is in s.Answer. An error means that the outcome is not known.
+// is in s.Result. An error means that the outcome is not known.
 func (s *SetupTry) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
-	s.Answer, err = call.To().Verify(ctx, call.Permit, acquirer.Order{
+	s.Result, err = call.To().Verify(ctx, call.Permit, acquirer.Order{
 		Card: s.Method.Card.Vault, Currency: customer.VerificationCurrency, SetUp: true, Authenticated: s.Passed})
 	return err
 }
@@ -177,13 +177,13 @@ func (s *SetupTry) finalize(ctx context.Context, tx *phase.Tx, paths form.Expand
 	case end.Declined != nil:
 		return phase.Refuse(end.Setup.ID, end.Declined), nil
 	}
-	return replyWithSetup(ctx, tx, paths, end.Setup, end.known...)
+	return replyWithSetup(ctx, tx, paths, end.Setup, end.fresh...)
 }
 
 // setupConclusion is how an attempt at a setup ended, for the function that responds.
 type setupConclusion struct {
 	Setup    *SetupIntent
-	known    []any
+	fresh    []resource.Renderer // what the attempt has made and changed
 	Declined *apierror.Error
 }
 
@@ -199,7 +199,7 @@ func (s *SetupTry) Conclude(
 	end.Setup, setup.LockedBy = setup, nil
 	method := s.Method
 	switch {
-	case s.Answer.Code == acquirer.CodeAuthenticationNeeded:
+	case s.Result.Code == acquirer.CodeAuthenticationNeeded:
 		challenge := id.New("3ds", tx.Now())
 		setup.Status = payment.IntentNeedsAction
 		setup.Challenge = &challenge
@@ -207,13 +207,13 @@ func (s *SetupTry) Conclude(
 		attempt := setup.tried(tx, method, payment.IntentNeedsAction, s.authenticated())
 		setup.Update(tx)
 		event.Emit(tx, "setup_intent.requires_action", setup.ID, setup.Render(), nil)
-		end.known = append(end.known, method.Render(), attempt.Render())
+		end.fresh = append(end.fresh, &method, attempt)
 		return end, nil
-	case !s.Answer.Approved:
+	case !s.Result.Approved:
 		end.Declined, err = s.fail(tx, setup)
 		return end, err
 	}
-	method.Card.ApplyResult(s.Answer)
+	method.Card.ApplyResult(s.Result)
 	setup.Status = payment.IntentSucceeded
 	attempt := setup.tried(tx, method, payment.IntentSucceeded, s.authenticated())
 	setup.Update(tx)
@@ -227,7 +227,7 @@ func (s *SetupTry) Conclude(
 	if owner != nil {
 		owner.CardKept(tx)
 	}
-	end.known = append(end.known, method.Render(), attempt.Render())
+	end.fresh = append(end.fresh, &method, attempt)
 	return end, nil
 }
 
@@ -242,7 +242,7 @@ func (s *SetupTry) authenticated() *attemptSecure {
 // fail ends an attempt that was declined. The setup can be tried again, with
 // another method.
 func (s *SetupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, error) {
-	declined := customer.CardError(s.Answer)
+	declined := customer.CardError(s.Result)
 	declined.PaymentMethod = s.Method.Render()
 	remembered, err := json.Marshal(declined)
 	if err != nil {

@@ -42,7 +42,7 @@ const setupRecorded = "setup_intent_recorded"
 // and with confirm=true does it.
 //
 //	(nothing) ──▶ setup_intent_recorded ──▶ card_answered ──▶ setup_finalized
-//	   claim + insert, and the end      ask, no tx open      keep the card, answer
+//	   claim + insert, and the end      call, no tx open     keep the card, answer
 //	   without confirm
 var CreateSetupIntent = phase.Define("setup_intent.create", 2,
 	phase.Atomic(setupRecorded, recordSetup),
@@ -90,7 +90,7 @@ func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller 
 		return err
 	}
 	if in.Customer != "" {
-		if err := customer.CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer); err != nil {
+		if err := customer.CustomerExists(ctx, db, resource.PrincipalOfCheck(caller), in.Customer); err != nil {
 			return resource.AsParam(err, "customer")
 		}
 	}
@@ -114,7 +114,7 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 	event.Emit(tx, "setup_intent.created", setup.ID, setup.Render(), nil)
 	if !in.Confirm {
 		setup.Insert(tx)
-		return replyWithSetup(ctx, tx, in.Expand, setup, in.Known()...)
+		return replyWithSetup(ctx, tx, in.Expand, setup, in.Fresh()...)
 	}
 	if refusal := setup.RefuseConfirm(method, in.ReturnURL != ""); refusal != nil {
 		setup.Insert(tx)

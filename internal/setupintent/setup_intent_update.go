@@ -24,7 +24,7 @@ const setupUpdated = "setup_intent_updated"
 var UpdateSetupIntent = phase.Define("setup_intent.update", 1,
 	phase.Atomic(setupUpdated, changeSetup),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateSetupIntentParams) error {
-	setup, err := readSetup(ctx, db, resource.ViewerOf(caller), in.ID, "")
+	setup, err := readSetup(ctx, db, resource.PrincipalOfCheck(caller), in.ID, "")
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func changeSetup(ctx context.Context, tx *phase.Tx, in UpdateSetupIntentParams, 
 		setup.abandonAttempt(tx)
 	}
 	setup.Update(tx)
-	return replyWithSetup(ctx, tx, in.Expand, setup, in.Known()...)
+	return replyWithSetup(ctx, tx, in.Expand, setup, in.Fresh()...)
 }
 
 // CancelSetupIntentParams are what POST /v1/setup_intents/{intent}/cancel takes.
@@ -77,7 +77,7 @@ const setupCanceled = "setup_intent_canceled"
 var CancelSetupIntent = phase.Define("setup_intent.cancel", 1,
 	phase.Atomic(setupCanceled, cancelSetup),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelSetupIntentParams) error {
-	_, err := readSetup(ctx, db, resource.ViewerOf(caller), in.ID, "")
+	_, err := readSetup(ctx, db, resource.PrincipalOfCheck(caller), in.ID, "")
 	return err
 })
 

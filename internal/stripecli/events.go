@@ -53,16 +53,7 @@ const claimEvents = `
 		                              WHERE account_id = @account_id AND endpoint_id = @endpoint_id
 		                                AND claimed_by IS NOT NULL))
 		FOR NO KEY UPDATE SKIP LOCKED
-	), claimed AS (
-		UPDATE webhook_deliveries d
-		SET attempts = d.attempts + 1, claimed_by = @owner, claimed_until = clock_timestamp() + @claim_time::interval
-		FROM next
-		WHERE (d.account_id, d.event_id, d.endpoint_id) = (next.account_id, next.event_id, next.endpoint_id)
-		RETURNING d.account_id, d.event_id, d.endpoint_id, d.attempts
-	)
-	INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at)
-	SELECT account_id, event_id, endpoint_id, attempts, clock_timestamp() FROM claimed
-	RETURNING event_id, attempt, started_at`
+	)` + webhook.StartAttempts
 
 type claimed struct {
 	EventID   string
@@ -140,7 +131,7 @@ func attemptOf(conversationID string) (eventID string, attempt int32, ok bool) {
 	return "evt_" + name, int32(n), is && has && err == nil
 }
 
-// What is resent while an earlier attempt is under way is due again when that one ends.
+// An event that is resent during an earlier attempt is due again when that one ends.
 const leaveDelivery = `
 	SET state = CASE WHEN d.resent THEN 'pending' WHEN @ok::boolean THEN 'succeeded' ELSE 'failed' END,
 	    failures = CASE WHEN d.resent THEN 0 WHEN @ok THEN d.failures ELSE d.failures + 1 END,

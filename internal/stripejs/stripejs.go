@@ -5,7 +5,7 @@
 //	  window.Stripe  ──── a message port ────▶ card fields, bank's page ──▶ /v1
 //
 // A card number is typed into a frame and goes from there to the API, under a publishable
-// key. The merchant's page is of another origin, so it cannot read the frame. The script
+// key. The merchant's page has another origin, so it cannot read the frame. The script
 // itself makes no request. Its files are in web/stripejs, the frames' in web/static/stripejs.
 package stripejs
 

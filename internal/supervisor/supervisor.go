@@ -2,9 +2,9 @@
 //
 //	page ──POST──▶ serve ──POST, with the secret──▶ the demo ──SIGKILL──▶ serve, work, …
 //
-// The demo listens on its own port and tells serve, and nothing else, where
-// that is and what the secret is. Without a demo there is no supervisor, and the
-// pages have no route that kills.
+// The demo listens on its own port and tells serve, and nothing else, where that is and what
+// the secret is. Outside a demo there is no supervisor, and the pages have no route that kills
+// a process.
 package supervisor
 
 import (
@@ -62,7 +62,7 @@ func (c *Client) Kill(ctx context.Context, process string) error {
 	request.Header.Set("Authorization", "Bearer "+c.secret)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the supervisor: %w", err)
+		return fmt.Errorf("call the supervisor: %w", err)
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {

@@ -54,7 +54,7 @@ func newMetrics() metrics {
 			Name:    "ratchet_foreign_call_duration_seconds",
 			Help:    "How long other systems took to answer, by how they were asked and what that proved.",
 			Buckets: seconds,
-		}, []string{"port", "mode", "verdict"}),
+		}, []string{"port", "mode", "outcome"}),
 		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratchet_worker_round_duration_seconds", Help: "How long a round of a part of the worker took.",
 			Buckets: seconds}, []string{"part", "outcome"}),

@@ -34,9 +34,9 @@ type exporter struct {
 // The longest wait for a collector's answer unless the environment says another one,
 // the first pause before spans are sent again, and how much of an answer is read.
 const (
-	collectorPatience = 10 * time.Second
-	collectorPause    = time.Second
-	collectorBytes    = 64 << 10
+	collectorTimeout = 10 * time.Second
+	collectorPause   = time.Second
+	collectorBytes   = 64 << 10
 )
 
 // newExporter reads the variables of
@@ -52,7 +52,7 @@ func newExporter() (*exporter, error) {
 	for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
 		if setting(name) != "" {
 			return nil,
-				fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not understood here; the system's certificates, and "+
+				fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not supported; the system's certificates, and "+
 					"SSL_CERT_FILE, are", name)
 		}
 	}
@@ -67,19 +67,19 @@ func newExporter() (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	patience := collectorPatience
+	timeout := collectorTimeout
 	if text := setting("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms <= 0 {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: %q is no number of milliseconds", text)
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: %q is not a number of milliseconds", text)
 		}
-		patience = time.Duration(ms) * time.Millisecond
+		timeout = time.Duration(ms) * time.Millisecond
 	}
 	return &exporter{
 		address: address,
 		header:  header,
 		gzip:    compression == "gzip",
-		client:  &http.Client{Timeout: patience},
+		client:  &http.Client{Timeout: timeout},
 	}, nil
 }
 
@@ -155,7 +155,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	}
 }
 
-// send sends once. A negative pause says that sending again is of no use; otherwise
+// send sends once. A negative pause says that sending again is useless; otherwise
 // it is how long the collector wants to be left alone at least.
 func (e *exporter) send(ctx context.Context, body []byte) (again time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.address, bytes.NewReader(body))

@@ -1,4 +1,5 @@
-// Package testcard knows the test cards: who they are, not what they do.
+// Package testcard has Stripe's test cards: their numbers, names and brands, but not their
+// behavior.
 //
 // Ratchet takes no other cards. A number enters at one place, as a PAN, which can
 // not be printed, logged or stored; Validate turns it into a Card, whose name,

@@ -12,7 +12,8 @@ import (
 // the right check digit.
 //
 // It has to let other numbers through, because the text of a payment may contain many.
-// A digit that touches a letter is part of an ID. UUIDs and IBANs are not looked at.
+// Letters may touch a number that has nothing between its digits; otherwise a word with a letter that touches a digit
+// is an ID. UUIDs, IBANs and hexadecimal words of 20 characters or more, such as digests, are not looked at.
 // Lengths that no large network issues any more, such as the 13 digits of old Visa
 // cards, are those of telephone numbers.
 //
@@ -34,8 +35,56 @@ func mentions(text string) bool {
 		return false
 	}
 	for _, run := range digitRuns.FindAllStringIndex(text, -1) {
-		if !touchesLetter(text, run[0], run[1]) && holdsNumber(groups.FindAllString(text[run[0]:run[1]], -1)) {
+		if inLonger(text, run[0], run[1]) {
+			continue
+		}
+		from, to := withoutWords(text, run[0], run[1])
+		if holdsNumber(groups.FindAllString(text[from:to], -1)) || isInWord(text, run[0], run[1]) {
 			return true
+		}
+	}
+	return false
+}
+
+// isInWord says whether the first or the last group of a run is a number that a letter touches.
+func isInWord(text string, from, to int) bool {
+	all := groups.FindAllStringIndex(text[from:to], -1)
+	for _, at := range [][]int{all[0], all[len(all)-1]} {
+		begin, end := from+at[0], from+at[1]
+		touched := begin > 0 && isLetter(text[begin-1]) || end < len(text) && isLetter(text[end])
+		if touched && isNumber(text[begin:end]) && !inDigest(text, begin, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortestDigest is how many hexadecimal digits a word has that is taken for a digest or an ID. Of a million random
+// words, some 60 of 32 digits have a card number between two letters, and some 20 of 16 digits.
+const shortestDigest = 20
+
+func inDigest(text string, from, to int) bool {
+	for from > 0 && isHex(text[from-1]) {
+		from--
+	}
+	for to < len(text) && isHex(text[to]) {
+		to++
+	}
+	return to-from >= shortestDigest
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// Embeds reports whether a text has the digits of a card number in a row, no matter what is around them. Mentions
+// accepts IDs and digests; Embeds is for what can be dropped, such as the ID of a client's trace.
+func Embeds(text string) bool {
+	for _, run := range groups.FindAllString(text, -1) {
+		for begin := range run {
+			for length := 14; length <= 16 && begin+length <= len(run); length++ {
+				if isNumber(run[begin : begin+length]) {
+					return true
+				}
+			}
 		}
 	}
 	return false
@@ -68,7 +117,7 @@ func asciiDigit(place int64) rune { return rune("0123456789"[place%10]) }
 
 var escapes = regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`)
 
-// unescaped is a URL as its server reads it. What is no escape stays as it is.
+// unescaped is a URL as its server reads it. Everything but escapes stays the same.
 func unescaped(text string) string {
 	return escapes.ReplaceAllStringFunc(strings.ReplaceAll(text, "+", " "), func(escaped string) string {
 		decoded, err := hex.DecodeString(strings.ReplaceAll(escaped, "%", ""))
@@ -103,11 +152,24 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// touchesLetter says whether a run of digits is a part of something longer.
-func touchesLetter(text string, from, to int) bool {
-	if from > 0 && isLetter(text[from-1]) || to < len(text) && isLetter(text[to]) {
-		return true
+// withoutWords takes the first and the last word of a run of digits away where they touch a letter: in "SAVE10 4242…",
+// 10 is a part of SAVE10, and the number begins behind it.
+func withoutWords(text string, from, to int) (begin, end int) {
+	if from > 0 && isLetter(text[from-1]) {
+		space := strings.IndexFunc(text[from:to], unicode.IsSpace)
+		if space < 0 {
+			return to, to
+		}
+		from += space
 	}
+	if to < len(text) && isLetter(text[to]) {
+		to = from + max(0, strings.LastIndexFunc(text[from:to], unicode.IsSpace))
+	}
+	return from, to
+}
+
+// inLonger says whether a run of digits is a part of a UUID or an IBAN.
+func inLonger(text string, from, to int) bool {
 	for _, longer := range []*regexp.Regexp{uuid, iban} {
 		for _, at := range longer.FindAllStringIndex(text, -1) {
 			if from < at[1] && at[0] < to {
@@ -127,13 +189,15 @@ func holdsNumber(groups []string) bool {
 			if len(digits) > 16 {
 				break
 			}
-			if issued.MatchString(digits) && luhn(digits) {
+			if isNumber(digits) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+func isNumber(digits string) bool { return issued.MatchString(digits) && luhn(digits) }
 
 // issued are the lengths and first digits of the networks: Visa, Mastercard, Discover,
 // UnionPay, JCB, American Express, Diners Club.

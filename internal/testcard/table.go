@@ -1,6 +1,6 @@
 package testcard
 
-// What is printed on the card, in the spelling of a payment method and of a legacy card.
+// The brand on the card, in the spelling of a payment method and of a legacy card.
 var (
 	visa       = brand{"visa", "Visa"}
 	mastercard = brand{"mastercard", "MasterCard"}

@@ -1,5 +1,6 @@
-// Package textindex makes the index of what is written in charges, customers, payment intents and products, behind the
-// requests that write them. A search reads what the index does not have yet row by row, so it finds everything at once.
+// Package textindex makes the index of what is written in charges, customers, payment intents, prices and products,
+// behind the requests that write them. A search reads what the index does not have yet row by row, so it finds
+// everything at once.
 package textindex
 
 import (
@@ -49,6 +50,10 @@ const accountsToIndex = `
 	   OR (SELECT c.id FROM customers c
 	       WHERE c.account_id = a.id AND c.id < @customers_before AND c.id > coalesce((
 	           SELECT max(b.last_id) FROM search_blocks b WHERE b.account_id = a.id AND b.kind = 'customers'), '')
+	       ORDER BY c.id OFFSET 31 LIMIT 1) IS NOT NULL
+	   OR (SELECT c.id FROM prices c
+	       WHERE c.account_id = a.id AND c.id < @prices_before AND c.id > coalesce((
+	           SELECT max(b.last_id) FROM search_blocks b WHERE b.account_id = a.id AND b.kind = 'prices'), '')
 	       ORDER BY c.id OFFSET 31 LIMIT 1) IS NOT NULL`
 
 const indexAccount = `SELECT search_index(@account_id, @before, @at_most)`
@@ -66,6 +71,7 @@ func (x *Indexer) Index(ctx context.Context) (steps int, err error) {
 		"charges_before":   "ch_" + at,
 		"intents_before":   "pi_" + at,
 		"customers_before": "cus_" + at,
+		"prices_before":    "price_" + at,
 	})
 	if err != nil {
 		return 0, fmt.Errorf("look for accounts to index: %w", err)

@@ -4,26 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/catalog"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 	"github.com/ratchet-pay/ratchet/internal/textindex"
+	"github.com/ratchet-pay/ratchet/test/statements"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const charges = 60_000
 
-// filled is a database with many charges and payment intents of one account, which the worker has indexed, and one of
-// another account with the same texts.
+// filled is a database with many charges, payment intents and prices of one account, which the worker has indexed, and
+// one of each of another account with the same texts.
 func filled(t *testing.T) *pgtest.DB {
 	t.Helper()
 	db := pgtest.New(t)
@@ -53,17 +58,30 @@ func filled(t *testing.T) *pgtest.DB {
 	    SELECT account_id, 'pi_' || substr(id, 4), false, request_id, amount, currency, 'requires_payment_method', 'x',
 	           description, metadata, customer_id, 'automatic', 'automatic', '{card}', '{}', created_at
 	    FROM charges`)
+	do(`INSERT INTO products (account_id, id, livemode, request_id, name, active, images, marketing_features, metadata,
+	        created_at, updated_at)
+	    SELECT id, 'prod_1', false, 'req_1', 'Mug', true, '{}', '[]', '{}', now(), now() FROM accounts`)
+	do(`INSERT INTO prices (account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key,
+	        metadata, tax_behavior, created_at)
+	    SELECT account_id, 'price_' || substr(id, 4), false, request_id, 'prod_1', true, currency, amount,
+	           'Key ' || substr(id, 4), metadata, 'unspecified', created_at
+	    FROM charges`)
 	x := textindex.New(db.Pool)
-	for idle := 0; idle < 2; idle++ { // the first round looks at the clock
+	indexed := 0
+	for tries := 0; tries < 600; tries++ { // the first rounds wait for transactions, also those of other tests
 		steps, err := x.Index(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if steps > 0 {
-			idle = 0
+		if indexed += steps; steps == 0 && indexed > 0 {
+			break
+		}
+		if steps == 0 {
+			time.Sleep(50 * time.Millisecond)
 		}
 	}
-	do(`ANALYZE charges, payment_intents, search_blocks, search_changes`)
+	do(`UPDATE prices SET lookup_key = 'Moved' WHERE id = 'price_00000079'`)
+	do(`ANALYZE charges, payment_intents, prices, search_blocks, search_changes`)
 	return db
 }
 
@@ -98,16 +116,17 @@ func (e *explainer) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 	return e.Reader.Query(ctx, sql, args...)
 }
 
-// few is how many pages a search and its count may read: the newest thousand rows, the index with what it has not
-// sorted in yet (128 pages each time), and some blocks of rows. A table has more than 2,400, and as many again for
-// every 60,000 rows.
+// few is how many pages a search and its count may read, or a search of the dashboard in all kinds: the newest thousand
+// rows, the index with what it has not sorted in yet (128 pages each time), and some blocks of rows. A table has more
+// than 2,400, and as many again for every 60,000 rows. The prices have fewer.
 const few = 1000
 
 func TestSearchesReadFewRowsOfManyCharges(t *testing.T) {
 	t.Parallel()
 	db := filled(t)
+	t.Run("the dashboard's search", func(t *testing.T) { dashboardSearches(t, db) })
 	search := map[string]func(context.Context, phase.Reader, resource.Principal, resource.Search) (any, error){
-		"ch": payment.SearchCharges, "pi": payment.SearchPaymentIntents,
+		"ch": payment.SearchCharges, "pi": payment.SearchPaymentIntents, "price": catalog.SearchPrices,
 	}
 	order := `"A-d09bf41544a3365a46c9077ebb5e35c3"` // md5 of 75
 	for _, c := range []struct {
@@ -115,13 +134,19 @@ func TestSearchesReadFewRowsOfManyCharges(t *testing.T) {
 		of    string
 		found []int
 	}{
-		{`metadata["order_id"]:` + order, "ch pi", []int{75}},
+		{`metadata["order_id"]:` + order, "ch pi price", []int{75}},
 		{`metadata["order_id"]:` + order + ` AND amount>100`, "ch pi", []int{75}},
-		{`metadata["order_id"]~"09BF41544A"`, "ch pi", []int{75}},
-		{`metadata["order_id"]~"nothing"`, "ch pi", nil},
+		{`metadata["order_id"]~"09BF41544A"`, "ch pi price", []int{75}},
+		{`metadata["order_id"]~"nothing"`, "ch pi price", nil},
 		{`metadata["other"]:` + order, "ch pi", nil},
 		{`amount:123456`, "ch pi", []int{70}},
-		{`currency:"jpy"`, "ch pi", []int{71}},
+		{`currency:"jpy"`, "ch pi price", []int{71}},
+		{`lookup_key:"KEY 00000077"`, "price", []int{77}},
+		{`lookup_key:"none"`, "price", nil},
+		{`lookup_key:"moved"`, "price", []int{79}},
+		{`lookup_key:"key 00000079"`, "price", nil},
+		{`product:"none"`, "price", nil},
+		{`active:'true' AND lookup_key:"key 00000078"`, "price", []int{78}},
 		{`customer:"cus_72"`, "ch pi", []int{72}},
 		{`customer:"cus_none"`, "ch pi", nil},
 		{`payment_method_details.card.last4:0005`, "ch", []int{73}},
@@ -160,5 +185,60 @@ func TestSearchesReadFewRowsOfManyCharges(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// dashboardSearches finds the oldest payments with the statements of internal/dashboard/search.go.
+func dashboardSearches(t *testing.T, db *pgtest.DB) {
+	t.Parallel()
+	all, err := statements.Find("../..", "internal/dashboard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql := map[string]string{}
+	for _, s := range all {
+		sql[s.Name] = s.SQL
+	}
+	text := func(words string) pgx.StrictNamedArgs {
+		return pgx.StrictNamedArgs{"words": words, "pattern": "%" + words + "%"}
+	}
+	amount := func(units string) pgx.StrictNamedArgs {
+		return pgx.StrictNamedArgs{"units": units, "currency": "", "whole": []string{"jpy"}, "mills": []string{"bhd"}}
+	}
+	for _, c := range []struct {
+		statement string
+		args      pgx.StrictNamedArgs
+		found     string
+	}{
+		{"selectTexts", text("09BF41544A"), "ch_00000075 pi_00000075"}, // of md5 of 75
+		{"selectTexts", text("a sledge"), "ch_00000075 pi_00000075"},
+		{"selectTexts", text("nothing"), ""},
+		{"selectAmounts", amount("1234.56"), "ch_00000070 pi_00000070"},
+		{"selectAmounts", amount("1234.5"), ""},
+	} {
+		t.Run(fmt.Sprint(c.statement, c.args), func(t *testing.T) {
+			asked := &explainer{Reader: db.Pool}
+			args := pgx.StrictNamedArgs{"account_id": "acct_1", "livemode": false, "over": 10_000, "blocks": 300}
+			maps.Copy(args, c.args)
+			rows, err := asked.Query(t.Context(), sql["internal/dashboard/search.go:"+c.statement], args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := pgx.CollectRows(rows, pgx.RowToMap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, row := range found {
+				ids = append(ids, row["id"].(string))
+			}
+			slices.Sort(ids)
+			if got := strings.Join(ids, " "); got != c.found {
+				t.Errorf("it found %s, want %s", got, c.found)
+			}
+			if asked.pages > few {
+				t.Errorf("it read %d pages, more than %d:\n%s", asked.pages, few, asked.plans)
+			}
+		})
 	}
 }

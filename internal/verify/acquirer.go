@@ -79,8 +79,8 @@ type moved struct {
 
 // otherSide is the acquirer's journal. Two databases have no common snapshot, so
 // it is read before ours and after: what it held before must be explained by our
-// snapshot, and what our snapshot claims must be there after. What was asked for
-// meanwhile, or is still under way, is left out.
+// snapshot, and what our snapshot claims must be there after. Calls made
+// meanwhile, or still in progress, are left out.
 type otherSide struct {
 	journal        Journal
 	before         []acquirer.Movement

@@ -12,7 +12,7 @@ import (
 // guards lists what makes up the second line of defense, one guard a line, as
 // selectGuards reads it from a database that was just migrated. It is checked in
 // so that a change of it is read like a change of code; after a migration,
-// UPDATE_GUARDS=1 go test ./internal/verify writes it anew.
+// UPDATE_GUARDS=1 go test ./internal/verify writes it again.
 //
 //go:embed guards.txt
 var guards string

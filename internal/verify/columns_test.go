@@ -35,7 +35,7 @@ const selectColumns = `
 
 type tableColumn struct{ Name, TableName, ColumnName, Type string }
 
-// changed is the SQL of another value of the same type. What is null becomes a value.
+// changed is the SQL of another value of the same type. NULL becomes a value.
 func (c tableColumn) changed() string {
 	name := pgx.Identifier{c.ColumnName}.Sanitize()
 	switch {

@@ -32,7 +32,7 @@ func TestMonthsOfEventsAndResponsesThatAreAway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if report.Verdict() != OK {
+			if report.ExitCode() != OK {
 				var text strings.Builder
 				_ = report.Print(&text)
 				t.Fatalf("does not hold %s:\n%s", when, text.String())

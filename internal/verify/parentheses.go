@@ -30,7 +30,7 @@ func flatList(list string) string {
 	return list
 }
 
-// operandsOf are a list's, each in parentheses; nil if it is no list with that word.
+// operandsOf are a list's, each in parentheses; nil if it is not a list with that word.
 func operandsOf(list, word string) (operands []string) {
 	for {
 		before, inside, after, found := cutGroup(list)

@@ -64,7 +64,7 @@ const selectTouched = `
 	UNION SELECT account_id, request_id, coalesce(object_id, ''), finished_at FROM adopted
 	UNION SELECT account_id, request_id, '', NULL FROM loose`
 
-// postedSince are the recent postings of all books. The index that has them is of this expression, so that no statement
+// postedSince are the recent postings of all books. The index that has them is on this expression, so that no statement
 // about one book uses it (migrations/000029_flat_lists.up.sql).
 const postedSince = `p.created_at AT TIME ZONE 'UTC' >= @since::timestamptz AT TIME ZONE 'UTC'`
 
@@ -110,68 +110,62 @@ const selectPayments = `
 	)
 	SELECT account_id, id FROM payment`
 
-// The arguments of the CTEs below: n is what was touched.
+// The arguments of the CTEs below: n is what was touched. A join of n and a table by account and ID finds a thousand
+// times as many rows as PostgreSQL expects, and then it compares every row of one CTE with every row of another. So
+// each CTE looks its rows up in a LATERAL subquery, which OFFSET 0 keeps apart and whose rows PostgreSQL counts
+// correctly. It is MATERIALIZED, so that no join looks its rows up again.
 const (
 	someRequests = `unnest(@accounts::text[], @requests::text[]) AS n (account_id, id)`
 	someObjects  = `unnest(@owners::text[], @objects::text[]) AS n (account_id, id)`
+
+	andPostings = someObjects + ` CROSS JOIN LATERAL (
+			SELECT p.* FROM public.ledger_postings p JOIN public.ledger_books b ON b.id = p.book_id
+			WHERE p.source = n.id AND b.account_id = n.account_id OFFSET 0) p`
 )
 
-// hidden is the CTE that hides a table with an id.
-func hidden(table string) string {
-	return table + ` AS (SELECT t.* FROM public.` + table + ` t JOIN ` + someObjects + ` USING (account_id, id))`
+// lookedUp is the CTE that hides a table: of each n, the rows whose column is the ID of n.
+func lookedUp(table, n, column string) string {
+	return table + ` AS MATERIALIZED (SELECT t.* FROM ` + n + ` CROSS JOIN LATERAL (
+		SELECT * FROM public.` + table + ` WHERE account_id = n.account_id AND ` + column + ` = n.id OFFSET 0) t)`
 }
+
+// hidden is the CTE that hides a table with an id.
+func hidden(table string) string { return lookedUp(table, someObjects, "id") }
+
+// madeBy is the CTE that hides a table by the requests that made its rows.
+func madeBy(table string) string { return lookedUp(table, someRequests, "request_id") }
 
 var payments = hidden("charges") + ",\n" + hidden("refunds") + ",\n" + hidden("disputes") + ",\n" +
 	hidden("payment_intents") + ",\n" + hidden("setup_intents") + ",\n" + hidden("setup_attempts") + ",\n" +
 	hidden("checkout_sessions") + ",\n" + hidden("payouts") + ",\n" + hidden("customers") + ",\n" +
 	hidden("cards") + ",\n" + hidden("tokens") + ",\n" + hidden("payment_methods") + ",\n" +
 	hidden("products") + ",\n" + hidden("prices") + ",\n" + hidden("coupons") + ",\n" +
-	hidden("shipping_rates") + ",\n" + hidden("settlement_parts") + `,
-	settlements AS (
-		SELECT t.* FROM ` + someObjects + ` JOIN public.settlements t ON t.charge_id = n.id
-		    AND t.account_id = n.account_id),
-	events AS (
-		SELECT e.* FROM ` + someRequests + ` JOIN public.events e ON e.request_id = n.id
-		    AND e.account_id = n.account_id),
-	ledger_postings AS (
-		SELECT p.* FROM ` + someObjects + ` JOIN public.ledger_books b ON b.account_id = n.account_id
-		JOIN public.ledger_postings p ON p.source = n.id AND p.book_id = b.id
+	hidden("shipping_rates") + ",\n" + hidden("settlement_parts") + ",\n" +
+	lookedUp("settlements", someObjects, "charge_id") + ",\n" + madeBy("events") + `,
+	ledger_postings AS MATERIALIZED (
+		SELECT p.* FROM ` + andPostings + `
 		UNION ALL
 		SELECT p.* FROM public.ledger_postings p WHERE ` + postedSince + `
 		  AND NOT EXISTS (SELECT FROM public.ledger_books b WHERE b.id = p.book_id)),
-	ledger_refund_chain AS (
+	ledger_refund_chain AS MATERIALIZED (
 		SELECT k.* FROM ` + someObjects + ` JOIN public.ledger_books b ON b.account_id = n.account_id
-		JOIN public.ledger_refund_chain k ON k.charge = n.id AND k.book_id = b.id),
-	balance_transactions AS (
+		CROSS JOIN LATERAL (
+			SELECT * FROM public.ledger_refund_chain WHERE charge = n.id AND book_id = b.id OFFSET 0) k),
+	balance_transactions AS MATERIALIZED (
 		SELECT v.* FROM ledger_postings p JOIN public.balance_transactions v ON v.book_id = p.book_id
 		    AND v.id = p.id)`
 
 // touchedRequests is the CTE of the requests themselves.
-const touchedRequests = `
-	requests AS (
-		SELECT t.* FROM ` + someRequests + ` JOIN public.requests t USING (account_id, id))`
+var touchedRequests = lookedUp("requests", someRequests, "id")
 
-const requestsOnly = touchedRequests + `,
-	answers AS (
-		SELECT t.* FROM ` + someRequests + ` JOIN public.answers t ON t.account_id = n.account_id
-		    AND t.request_id = n.id),
-	archived_answers AS (
-		SELECT t.* FROM ` + someRequests + ` JOIN public.archived_answers t ON t.account_id = n.account_id
-		    AND t.request_id = n.id),
-	foreign_calls AS (
-		SELECT t.* FROM ` + someRequests + ` JOIN public.foreign_calls t ON t.account_id = n.account_id
-		    AND t.request_id = n.id),
-	audit_events AS (SELECT * FROM public.audit_events WHERE at >= @audit_since)`
+var requestsOnly = touchedRequests + ",\n" + madeBy("answers") + ",\n" + madeBy("archived_answers") + ",\n" +
+	madeBy("foreign_calls") + `,
+	audit_events AS MATERIALIZED (SELECT * FROM public.audit_events WHERE at >= @audit_since)`
 
-// madeBy is the CTE that hides a table by the requests that made its rows.
-func madeBy(table string) string {
-	return table + ` AS (SELECT t.* FROM ` + someRequests + ` JOIN public.` + table + ` t
-	    ON t.request_id = n.id AND t.account_id = n.account_id)`
-}
-
-// madeByOf is the same for a table without an index by request: its row is found by its id.
+// madeByOf is madeBy for a table without an index by request: its row is found by its id.
 func madeByOf(table string) string {
-	return table + ` AS (SELECT t.* FROM public.` + table + ` t JOIN ` + someObjects + ` USING (account_id, id)
+	return table + ` AS MATERIALIZED (SELECT t.* FROM ` + someObjects + ` CROSS JOIN LATERAL (
+		SELECT * FROM public.` + table + ` WHERE account_id = n.account_id AND id = n.id OFFSET 0) t
 	    JOIN unnest(@accounts::text[], @requests::text[]) AS q (account_id, id) ON q.account_id = t.account_id
 	        AND q.id = t.request_id)`
 }
@@ -180,15 +174,15 @@ var changes = madeBy("charges") + ",\n" + madeBy("refunds") + ",\n" + madeBy("di
 	madeBy("payouts") + ",\n" + madeBy("events") + ",\n" + madeByOf("customers") + ",\n" + madeByOf("cards") + ",\n" +
 	madeByOf("payment_intents") + ",\n" + madeByOf("setup_intents") + ",\n" + madeByOf("products") + ",\n" +
 	madeByOf("prices") + ",\n" + madeByOf("coupons") + "," + touchedRequests + `,
-	ledger_postings AS (
-		SELECT p.* FROM ` + someObjects + ` JOIN public.ledger_books b ON b.account_id = n.account_id
-		JOIN public.ledger_postings p ON p.source = n.id AND p.book_id = b.id
+	ledger_postings AS MATERIALIZED (
+		SELECT p.* FROM ` + andPostings + `
 		JOIN unnest(@accounts::text[], @requests::text[]) AS q (account_id, id) ON q.account_id = n.account_id
 		    AND q.id = p.request_id),
-	webhook_deliveries AS (
-		SELECT d.* FROM ` + someRequests + ` JOIN public.events e ON e.request_id = n.id
-		    AND e.account_id = n.account_id
-		JOIN public.webhook_deliveries d ON d.account_id = e.account_id AND d.event_id = e.id)`
+	webhook_deliveries AS MATERIALIZED (
+		SELECT d.* FROM ` + someRequests + ` CROSS JOIN LATERAL (
+			SELECT * FROM public.events WHERE request_id = n.id AND account_id = n.account_id OFFSET 0) e
+		CROSS JOIN LATERAL (
+			SELECT * FROM public.webhook_deliveries WHERE account_id = e.account_id AND event_id = e.id OFFSET 0) d)`
 
 // part is what an incremental run looks at.
 type part struct {

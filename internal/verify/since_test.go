@@ -64,7 +64,7 @@ func TestSince(t *testing.T) {
 				continue // a run since every answer takes long and finds nothing more
 			}
 			report := run(t, at.FinishedAt)
-			if report.Verdict() != OK {
+			if report.ExitCode() != OK {
 				var text strings.Builder
 				_ = report.Print(&text)
 				t.Fatalf("since answer %d of %d:\n%s", n, len(times), text.String())

@@ -1,8 +1,7 @@
 // Package verify proves the books: by SQL that shares nothing with the code
 // that writes, over one snapshot, and against the acquirer's own journal.
 //
-// It is never green on nothing: a database without a single request proves
-// nothing and is reported as not checked.
+// An empty database proves nothing, and is reported as not checked.
 package verify
 
 import (
@@ -43,7 +42,7 @@ type Config struct {
 }
 
 // ErrRunning says that another run is under way.
-var ErrRunning = errors.New("verify is running already")
+var ErrRunning = errors.New("verify is already running")
 
 // tryLock is held until the transaction of the run ends.
 const tryLock = `SELECT pg_try_advisory_xact_lock(hashtext('verify'))`
@@ -74,25 +73,25 @@ type Report struct {
 	Took   time.Duration `json:"took_ns"`
 }
 
-// The verdicts, as the exit codes of the command.
+// The exit codes of the command.
 const (
 	OK         = 0
 	Violated   = 1
 	NotChecked = 2
 )
 
-// Verdict is OK only if everything could be checked and nothing was wrong.
-func (r Report) Verdict() int {
-	verdict := OK
+// ExitCode is OK only if everything could be checked and nothing was wrong.
+func (r Report) ExitCode() int {
+	code := OK
 	for _, c := range r.Checks {
 		switch {
 		case len(c.Violations) > 0:
 			return Violated
 		case c.Unchecked != "":
-			verdict = NotChecked
+			code = NotChecked
 		}
 	}
-	return verdict
+	return code
 }
 
 // shownAtMost bounds how many violations of one rule a report lists.
@@ -121,14 +120,14 @@ func Run(ctx context.Context, c Config) (Report, error) {
 
 // beginProof starts a transaction in which no statement times out: a proof takes as long as the
 // tables are large, and the sessions' own limits are for requests. Interrupting the command
-// cancels it.
+// cancels it. Compiling the rules' long statements takes longer than it saves.
 func beginProof(ctx context.Context, pool *pgxpool.Pool) (pgx.Tx, error) {
 	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	_, err = tx.Exec(ctx, "SELECT set_config('statement_timeout', '0', true), "+
-		"set_config('idle_in_transaction_session_timeout', '0', true)")
+		"set_config('idle_in_transaction_session_timeout', '0', true), set_config('jit', 'off', true)")
 	if err != nil {
 		_ = tx.Rollback(context.WithoutCancel(ctx))
 		return nil, fmt.Errorf("begin: %w", err)
@@ -148,7 +147,7 @@ func (c Config) prove(ctx context.Context, tx pgx.Tx, theirs otherSide) (report 
 		}
 	}
 	if c.Politely {
-		if _, err := tx.Exec(ctx, "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off"); err != nil {
+		if _, err := tx.Exec(ctx, "SET LOCAL max_parallel_workers_per_gather = 0"); err != nil {
 			return Report{}, fmt.Errorf("begin: %w", err)
 		}
 	}
@@ -341,7 +340,7 @@ func (r Report) Print(w io.Writer) error {
 			r.Since.UTC().Format(time.RFC3339))
 	}
 	say("%s in %s\n",
-		[...]string{"Everything holds", "Something does not hold", "Not everything could be checked"}[r.Verdict()],
+		[...]string{"Everything holds", "Something does not hold", "Not everything could be checked"}[r.ExitCode()],
 		r.Took.Round(time.Millisecond))
 	return failed
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/audit"
-	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/privacy"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/testapp"
@@ -273,7 +273,7 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 func (b *books) forget(t *testing.T, subject string) {
 	t.Helper()
 	err := pgx.BeginFunc(t.Context(), b.ours, func(tx pgx.Tx) error {
-		_, err := erase.Erase(t.Context(), tx, erase.Order{Subject: subject, User: "me", Because: "a letter"})
+		_, err := privacy.Erase(t.Context(), tx, privacy.Order{Subject: subject, User: "me", Because: "a letter"})
 		return err
 	})
 	if err != nil {
@@ -380,7 +380,7 @@ func TestBooksThatAreInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Verdict() != OK {
+	if report.ExitCode() != OK {
 		var text strings.Builder
 		_ = report.Print(&text)
 		t.Fatalf("does not hold:\n%s", text.String())
@@ -431,7 +431,7 @@ func TestProgressCountsTheChecks(t *testing.T) {
 	}
 }
 
-func TestNothingProvesNothing(t *testing.T) {
+func TestEmptyInstallationIsNotVerified(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	for allowed, want := range map[bool]int{false: NotChecked, true: OK} {
@@ -442,7 +442,7 @@ func TestNothingProvesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := report.Verdict(); got != want {
+		if got := report.ExitCode(); got != want {
 			t.Errorf("allowed to be empty: %t; verdict %d, want %d: %v", allowed, got, want, broken(report))
 		}
 	}
@@ -450,7 +450,7 @@ func TestNothingProvesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Verdict() != NotChecked {
+	if report.ExitCode() != NotChecked {
 		t.Error("green without asking the other side")
 	}
 }
@@ -544,7 +544,7 @@ func TestAMonthThatIsAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report.Verdict() != OK {
+		if report.ExitCode() != OK {
 			var text strings.Builder
 			_ = report.Print(&text)
 			t.Fatalf("does not hold %s:\n%s", when, text.String())
@@ -1189,7 +1189,7 @@ func TestEveryDamageIsSeen(t *testing.T) {
 					t.Errorf("%q could not be checked: %s", c.Rule, c.Unchecked)
 				}
 			}
-			if report.Verdict() != Violated || !slices.Contains(broken(report), d.rule) {
+			if report.ExitCode() != Violated || !slices.Contains(broken(report), d.rule) {
 				t.Errorf("%q did not notice; what did: %q", d.rule, broken(report))
 			}
 			requireNoticedSince(t, ours, d)

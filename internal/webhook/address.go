@@ -109,8 +109,8 @@ func objectionToHost(u *url.URL, private *Private) string {
 		if private.allowsPort(portOf(u)) {
 			return ""
 		}
-		return "Invalid URL: This installation sends webhooks to other ports of this machine only. " +
-			"The operator chooses them with --webhook-loopback-ports."
+		return fmt.Sprintf("Invalid URL: This installation may not send webhooks to port %d of this machine. "+
+			"The operator can allow it with --webhook-loopback-ports.", portOf(u))
 	}
 	switch {
 	case web && !local && private.mayContain(host):

@@ -157,6 +157,9 @@ func TestLoopbackPorts(t *testing.T) {
 			t.Errorf("%s: %q", address, objection)
 		}
 	}
+	if objection := Objection("http://127.0.0.1:1/", allowed.Private()); !strings.Contains(objection, "to port 1 of") {
+		t.Errorf("the objection to a port does not name it: %q", objection)
+	}
 	if r := NewSender(allowed).Send(t.Context(), server.URL, nil, ""); !r.OK() {
 		t.Errorf("an allowed port: %+v", r)
 	}

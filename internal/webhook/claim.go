@@ -63,7 +63,19 @@ const lockEndpoint = `
 	WHERE account_id = @account_id AND id = @endpoint_id AND NOT (listener AND deleted_at IS NULL)
 	FOR NO KEY UPDATE SKIP LOCKED`
 
-// The attempt is written down before it is made.
+// StartAttempts is the end of a statement that has chosen deliveries as "next". It claims them, and records an attempt
+// for each before the attempt is made.
+const StartAttempts = `, claimed AS (
+		UPDATE webhook_deliveries d
+		SET attempts = d.attempts + 1, claimed_by = @owner, claimed_until = clock_timestamp() + @claim_time::interval
+		FROM next
+		WHERE (d.account_id, d.event_id, d.endpoint_id) = (next.account_id, next.event_id, next.endpoint_id)
+		RETURNING d.account_id, d.event_id, d.endpoint_id, d.attempts
+	)
+	INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at)
+	SELECT account_id, event_id, endpoint_id, attempts, clock_timestamp() FROM claimed
+	RETURNING event_id, attempt, started_at`
+
 const claimDelivery = `
 	WITH next AS (
 		SELECT account_id, event_id, endpoint_id
@@ -75,16 +87,7 @@ const claimDelivery = `
 		ORDER BY due_at
 		LIMIT 1
 		FOR NO KEY UPDATE SKIP LOCKED
-	), claimed AS (
-		UPDATE webhook_deliveries d
-		SET attempts = d.attempts + 1, claimed_by = @owner, claimed_until = clock_timestamp() + @claim_time::interval
-		FROM next
-		WHERE (d.account_id, d.event_id, d.endpoint_id) = (next.account_id, next.event_id, next.endpoint_id)
-		RETURNING d.account_id, d.event_id, d.endpoint_id, d.attempts
-	)
-	INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at)
-	SELECT account_id, event_id, endpoint_id, attempts, clock_timestamp() FROM claimed
-	RETURNING event_id, attempt, started_at`
+	)` + StartAttempts
 
 const cancelDue = `
 	UPDATE webhook_deliveries

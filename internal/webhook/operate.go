@@ -18,7 +18,7 @@ import (
 // LongestOverlap is how long at most an old secret signs beside the new one.
 const LongestOverlap = 24 * time.Hour
 
-// ErrUnknown says that there is no such endpoint or event.
+// ErrUnknown says that the endpoint or event does not exist.
 var ErrUnknown = errors.New("webhook endpoint not found")
 
 const rollSecret = `
@@ -68,8 +68,8 @@ func Roll(
 	return text, nil
 }
 
-// A resend starts the schedule over. What is under way goes on, and is sent again
-// behind it. The API servers look for what is due to listeners themselves.
+// A resend starts the schedule over. An attempt in progress continues, and the
+// event is sent again after it. The API servers find deliveries to listeners on their own.
 const resendEvent = `
 	WITH target AS (
 		SELECT e.account_id, e.id AS event_id, w.id AS endpoint_id

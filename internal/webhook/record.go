@@ -23,7 +23,7 @@ const endAttempt = `
 
 // The number of the attempt is the fence: if the sweep took the claim away and
 // another worker has claimed it, that worker's outcome decides. An acknowledgment
-// always counts. One that was resent meanwhile begins anew.
+// always counts. A delivery that was resent meanwhile starts over.
 const endDelivery = `
 	UPDATE webhook_deliveries
 	SET state = CASE WHEN resent THEN 'pending' ELSE @state END,

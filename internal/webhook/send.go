@@ -70,7 +70,7 @@ func NewSender(c Config) *Sender {
 func (s *Sender) Send(ctx context.Context, address string, body []byte, signature string) (r Result) {
 	started := time.Now()
 	defer func() { r.Duration = time.Since(started) }()
-	// What was allowed when the endpoint was made may not be any more.
+	// An address that was allowed when the endpoint was created may be forbidden now.
 	if objection := Objection(address, s.private); objection != "" {
 		return Result{Error: objection}
 	}

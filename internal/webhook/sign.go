@@ -24,8 +24,8 @@ func Secret(key []byte, endpoint EndpointKey, generation int32) string {
 }
 
 // Sign is the Stripe-Signature header of a body sent at a time: one signature for
-// each secret that is valid. The receiver refuses times that are long ago, so
-// every attempt is signed anew.
+// each secret that is valid. The receiver rejects old times, so
+// every attempt has a new signature.
 func Sign(body []byte, at time.Time, secrets ...string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	header := "t=" + t

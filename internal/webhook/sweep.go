@@ -84,7 +84,7 @@ func (d *Deliverer) Sweep(ctx context.Context) error {
 	_, err := d.pool.Exec(ctx, wakeOverdue,
 		postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
 	if err != nil {
-		return fmt.Errorf("wake for overdue deliveries: %w", err)
+		return fmt.Errorf("wake workers for overdue deliveries: %w", err)
 	}
 	return nil
 }

@@ -1,18 +1,17 @@
-// Package webhook tells merchants' servers of events: it signs, sends, tries
-// again, and gives up.
+// Package webhook delivers events to merchants' servers: it signs, sends and retries them, and
+// eventually gives up.
 //
-// A delivery is a row, written in the transaction of the change it reports
-// (payments' emit), with a job for River beside it. River wakes a worker; what is
-// to be done the worker reads in the rows, so a job that is lost or runs twice
-// loses or doubles nothing:
+// A delivery is a row, written in the transaction of the change it reports (payments' emit),
+// with a job for River beside it. River wakes a worker, and the rows say what is due, so a job
+// that is lost or runs twice loses or duplicates nothing:
 //
 //	pending ──claim──▶ an attempt is written down ──send──▶ succeeded
 //	   ▲                                              │
 //	   └───────────── due again, later ◀──────────────┤ it failed
 //	                                                  └──▶ failed, after the whole schedule
 //
-// A worker that dies in the middle leaves a claim behind. The sweep takes it away
-// and the event is sent again: at least once, never lost, sometimes twice.
+// A worker that crashes in between leaves a claim behind. The sweep releases it, and the event
+// is sent again: at least once, sometimes twice.
 //
 // It does not know what an event looks like: who makes a Deliverer says how one
 // is rendered.

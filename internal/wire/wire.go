@@ -1,5 +1,5 @@
-// Package wire is how an object of the API is written: as JSON indented by two
-// spaces, with a space behind each colon and a line break at the end.
+// Package wire encodes an API object: as JSON indented by two spaces, with a space after each
+// colon and a final line break.
 //
 // Stripe sends its answers and its webhooks so. People read them in a terminal,
 // and shell scripts look for a line such as `"id": "cus_…"`. The signature of a
@@ -11,6 +11,9 @@ import (
 	"bytes"
 	"encoding/json"
 )
+
+// Object is an object that was decoded from JSON, by the names of its fields.
+type Object = map[string]any
 
 // Encode returns an object as Stripe sends it: JSON, indented by two spaces, with a line break at its end.
 func Encode(object any) ([]byte, error) {

@@ -10,63 +10,63 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/logline"
 )
 
-// completer finishes what others have left. It has so many places, and drives one
+// completer finishes what others have left. It has so many slots, and executes one
 // request in each.
 type completer struct {
 	Config
-	free    chan struct{} // a token for each place that is free
-	driving sync.WaitGroup
+	free      chan struct{} // a token for each slot that is free
+	executing sync.WaitGroup
 }
 
 func newCompleter(c Config) *completer {
 	m := &completer{Config: c, free: make(chan struct{}, completeAtOnce)}
-	m.leave(completeAtOnce)
+	m.release(completeAtOnce)
 	return m
 }
 
-// round takes over what is due or whose driver is dead, until all of it is being
-// driven. With more of it than there are places it waits for the next that is free,
-// whichever that is: one slow call keeps one place, and delays no other.
+// round takes over what is due or whose process is dead, until all of it is being
+// executed. With more of it than there are slots it waits for the next that is free,
+// whichever that is: one slow call keeps one slot, and delays no other.
 func (c *completer) round(ctx context.Context) (int, error) {
 	for {
-		places := c.enter(ctx)
-		if places == 0 {
+		slots := c.enter(ctx)
+		if slots == 0 {
 			return 0, nil // we are stopping
 		}
-		taken, err := c.Engine.TakeOver(ctx, places)
+		taken, err := c.Engine.TakeOver(ctx, slots)
 		for _, r := range taken {
-			c.driving.Go(func() {
-				defer c.leave(1)
+			c.executing.Go(func() {
+				defer c.release(1)
 				c.execute(ctx, r)
 			})
 		}
-		c.leave(places - len(taken))
-		if err != nil || len(taken) < places {
+		c.release(slots - len(taken))
+		if err != nil || len(taken) < slots {
 			return 0, err // each that was taken leaves its own line
 		}
 	}
 }
 
-// enter waits for a free place, takes all that are free, and says how many; none
+// enter waits for a free slot, takes all that are free, and says how many; none
 // when ctx has ended.
-func (c *completer) enter(ctx context.Context) (places int) {
+func (c *completer) enter(ctx context.Context) (slots int) {
 	select {
 	case <-ctx.Done():
 		return 0
 	case <-c.free:
 	}
-	for places = 1; ; places++ {
+	for slots = 1; ; slots++ {
 		select {
 		case <-c.free:
 		default:
-			return places
+			return slots
 		}
 	}
 }
 
-// leave makes places free.
-func (c *completer) leave(places int) {
-	for range places {
+// release makes slots free.
+func (c *completer) release(slots int) {
+	for range slots {
 		c.free <- struct{}{}
 	}
 }

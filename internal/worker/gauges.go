@@ -85,7 +85,7 @@ func (g *gauges) countUnfinished(ctx context.Context, pool *pgxpool.Pool) error 
 	return nil
 }
 
-// A listener of the Stripe CLI may be away, and that is no delay of the workers.
+// A listener of the Stripe CLI may be disconnected, which is not a delay of the workers.
 const countDue = `
 	SELECT count(*)::float8, coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
 	FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()

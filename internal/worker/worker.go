@@ -58,17 +58,17 @@ const (
 	// completeEvery is how often unfinished work is looked for. With the second
 	// after which a dead process is noticed, a crash is repaired in under two.
 	completeEvery = 250 * time.Millisecond
-	// completeAtOnce bounds how many requests a worker drives at a time.
+	// completeAtOnce bounds how many requests a worker executes at a time.
 	completeAtOnce = 32
 	receiveEvery   = 250 * time.Millisecond
 	waitingEvery   = time.Second
 	// showEvery is how long after a batch the events of its charges are emitted, at most.
-	showEvery    = 500 * time.Millisecond
-	lapseEvery   = 2 * time.Second
-	reapEvery    = time.Minute
-	reapAtOnce   = 500
-	sealEvery    = 2 * time.Second
-	payoutsEvery = time.Second
+	showEvery           = 500 * time.Millisecond
+	authorizationsEvery = 2 * time.Second
+	reapEvery           = time.Minute
+	reapAtOnce          = 500
+	sealEvery           = 2 * time.Second
+	payoutsEvery        = time.Second
 	// dailyEvery is how long after midnight a day's payouts are made, at most.
 	dailyEvery     = 5 * time.Second
 	clocksEvery    = time.Second
@@ -92,7 +92,7 @@ const (
 // round is one turn of a part. It says how many things it did.
 type round func(context.Context) (done int, err error)
 
-// Run works until ctx ends and what was begun is finished or laid aside.
+// Run works until ctx ends and what was begun is finished or suspended.
 func Run(ctx context.Context, c Config) error {
 	gauges, completer, deliverer := newGauges(c.Telemetry), newCompleter(c), c.deliverer()
 	stopRiver, err := c.startRiver(ctx, deliverer)
@@ -108,14 +108,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	every("complete", completeEvery, completer.round)
 	every("apply waiting messages", receiveEvery, c.Inbox.ApplyDue)
-	every("book waiting movements", waitingEvery, func(ctx context.Context) (int, error) {
-		return payout.BookWaiting(ctx, c.Engine, c.Pool)
-	})
-	every("show settled charges", showEvery, func(ctx context.Context) (int, error) {
-		return payout.ShowPaid(ctx, c.Engine, c.Pool)
-	})
-	every("void expired authorizations", lapseEvery, func(ctx context.Context) (int, error) {
-		return payment.ExpireLapsed(ctx, c.Engine)
+	every("book waiting movements", waitingEvery, c.job(payout.BookWaiting))
+	every("show settled charges", showEvery, c.job(payout.ShowPaid))
+	every("void expired authorizations", authorizationsEvery, func(ctx context.Context) (int, error) {
+		return payment.ExpireAuthorizations(ctx, c.Engine)
 	})
 	every("reap", reapEvery, c.reap)
 	every("seal", sealEvery, audit.Sealer{Pool: c.Pool, Keys: c.AuditKeys, Log: c.Log}.Seal)
@@ -127,27 +123,13 @@ func Run(ctx context.Context, c Config) error {
 	every("remove ended sessions", upkeepEvery, func(ctx context.Context) (int, error) {
 		return people.RemoveEnded(ctx, c.Pool)
 	})
-	every("count unfinished requests", countEvery, func(ctx context.Context) (int, error) {
-		return 0, gauges.countUnfinished(ctx, c.Pool)
-	})
-	every("count waiting work", countEvery, func(ctx context.Context) (int, error) {
-		return 0, gauges.countQueues(ctx, c.Pool)
-	})
-	every("count differences", countEvery, func(ctx context.Context) (int, error) {
-		return 0, gauges.countDifferences(ctx, c.Pool)
-	})
-	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) {
-		return payout.MovePayouts(ctx, c.Engine, c.Pool)
-	})
-	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) {
-		return payout.MakeDailyPayouts(ctx, c.Engine, c.Pool)
-	})
-	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) {
-		return customer.ReadyTestClocks(ctx, c.Engine, c.Pool)
-	})
-	every("announce available balances", reportEvery, func(ctx context.Context) (int, error) {
-		return notifier.Run(ctx, c.Engine, c.Pool)
-	})
+	every("count unfinished requests", countEvery, c.count(gauges.countUnfinished))
+	every("count waiting work", countEvery, c.count(gauges.countQueues))
+	every("count differences", countEvery, c.count(gauges.countDifferences))
+	every("move payouts", payoutsEvery, c.job(payout.MovePayouts))
+	every("make automatic payouts", dailyEvery, c.job(payout.MakeAutomaticPayouts))
+	every("set test clocks ready", clocksEvery, c.job(customer.ReadyTestClocks))
+	every("announce available balances", reportEvery, c.job(notifier.Run))
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("count days", countDaysEvery, daysum.NewCounter(c.Pool).Count)
 	every("index texts", indexEvery, textindex.New(c.Pool).Index)
@@ -156,8 +138,18 @@ func Run(ctx context.Context, c Config) error {
 		parts.Go(func() { c.verify(ctx) })
 	}
 	parts.Wait()
-	completer.driving.Wait()
+	completer.executing.Wait()
 	return nil
+}
+
+// job is a round that works through what is due in the database.
+func (c Config) job(do func(context.Context, *phase.Engine, *pgxpool.Pool) (int, error)) round {
+	return func(ctx context.Context) (int, error) { return do(ctx, c.Engine, c.Pool) }
+}
+
+// count is a round that changes nothing: it updates gauges.
+func (c Config) count(measure func(context.Context, *pgxpool.Pool) error) round {
+	return func(ctx context.Context) (int, error) { return 0, measure(ctx, c.Pool) }
 }
 
 // repeat does a thing now and then. A failure is logged and the thing is done

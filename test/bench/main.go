@@ -103,7 +103,7 @@ var (
 func start(ctx context.Context, o options) (b *bench, err error) {
 	b = &bench{made: make(chan charge, refundsAtMost)}
 	b.Deployment, err = deployment.Start(ctx,
-		deployment.Options{Settings: settings, Env: env, Serves: o.serves, Works: o.works})
+		deployment.Options{Settings: settings, Env: env, Serves: o.serves, Works: o.works, ReuseWAL: true})
 	if err != nil {
 		return nil, err
 	}

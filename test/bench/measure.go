@@ -29,7 +29,7 @@ type workload struct {
 	prepare  func(ctx context.Context) error
 }
 
-// result is what one round of a workload came to. Costs are of one thing done.
+// result is what one round of a workload came to. Costs are per thing done.
 type result struct {
 	rate          float64 // per second; of charges, those that were settled
 	answered      float64 // per second
@@ -157,13 +157,13 @@ const countUnsettled = `
 	SELECT (SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL)
 	     + (SELECT count(*) FROM acquirer.owed)`
 
-// drainPatience bounds how far settlements may lag behind.
-const drainPatience = 5 * time.Minute
+// drainTimeout bounds how far settlements may lag behind.
+const drainTimeout = 5 * time.Minute
 
 // drain waits until every charge is settled, so that the next workload has the
 // machine to itself.
 func (b *bench) drain(ctx context.Context) error {
-	for deadline := time.Now().Add(drainPatience); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(drainTimeout); ; time.Sleep(100 * time.Millisecond) {
 		var left int
 		if err := b.theirs.QueryRow(ctx, countUnsettled).Scan(&left); err != nil {
 			return fmt.Errorf("count what is not settled: %w", err)
@@ -172,7 +172,7 @@ func (b *bench) drain(ctx context.Context) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d movements are not settled after %s", left, drainPatience)
+			return fmt.Errorf("%d movements are not settled after %s", left, drainTimeout)
 		}
 	}
 }

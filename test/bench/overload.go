@@ -30,7 +30,7 @@ type flood struct {
 }
 
 // overload offers several times what the process can do, and says what it does
-// then. Capacity is measured anew before each round: the machine is not the same
+// then. Capacity is measured again before each round: the machine is not the same
 // from one minute to the next.
 func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) error {
 	var all []flood

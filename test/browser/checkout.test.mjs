@@ -160,6 +160,70 @@ test("without JavaScript a buyer applies a promotion code, removes it, and pays 
   assert.equal((await chargesOf(made.id))[0].amount, 2750);
 });
 
+const adjustable = (maximum) => session({
+  "line_items[0][adjustable_quantity][enabled]": true, "line_items[0][adjustable_quantity][maximum]": maximum,
+  "line_items[1][price_data][currency]": "usd", "line_items[1][price_data][unit_amount]": 500, "line_items[1][price_data][product_data][name]": "Sticker",
+  "line_items[1][quantity]": 1, "line_items[1][adjustable_quantity][enabled]": true,
+});
+
+// soldIn are the items of a session, as its merchant sees them.
+const soldIn = async (id) => (await demo.get(`/v1/checkout/sessions/${id}/line_items`)).data.map((i) => [i.description, i.quantity, i.amount_total]);
+
+test("a buyer changes quantities, removes an item, and pays the new total", async () => {
+  const made = await adjustable(4);
+  const page = await visit(made);
+  const more = page.getByRole("button", { name: "One more: Enamel mug" }), mugs = page.getByLabel("Quantity: Enamel mug");
+  const total = (amount) => page.locator(".order .total", { hasText: amount }).waitFor();
+  await page.locator("#email").fill("jenny@example.com");
+  await more.focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Enter"); // before the answer: both count
+  await total("$65.00");
+  assert.equal(await mugs.inputValue(), "4");
+  assert.ok(await more.isDisabled(), "more can be had than the merchant allows");
+  assert.ok(await mugs.evaluate((e) => e === document.activeElement), "the focus is lost");
+  await accessible(page);
+  await mugs.fill("1");
+  await page.locator("#billingName").click();
+  await total("$20.00");
+  assert.ok(await page.locator("#billingName").evaluate((e) => e === document.activeElement), "the answer takes the focus away");
+  await page.getByRole("button", { name: "One less: Sticker" }).click();
+  await total("$15.00");
+  assert.ok(await page.getByRole("button", { name: "One less: Enamel mug" }).isDisabled(), "the only item can be removed");
+  assert.match(await button(page).innerText(), /^Pay \$15\.00/);
+  await mugs.fill("3");
+  await mugs.press("Enter");
+  await total("$45.00");
+  assert.equal(await page.locator("#email").inputValue(), "jenny@example.com");
+  await fill(page, visa);
+  await press(page);
+  await arrives(page, made.id);
+  assert.deepEqual((await chargesOf(made.id)).map((c) => c.amount), [4500]);
+  assert.deepEqual(await soldIn(made.id), [["Enamel mug", 3, 4500]]);
+  await page.goBack();
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  assert.match(await page.locator(".receipt").innerText(), /Enamel mug\s+\$45\.00\s+3 × \$15\.00\s+Total\s+\$45\.00/);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("without JavaScript a buyer changes quantities, and pays the new total", async () => {
+  const made = await adjustable(9);
+  const page = await visit(made, { javaScriptEnabled: false });
+  const mugs = page.getByLabel("Quantity: Enamel mug");
+  await page.getByRole("button", { name: "One more: Enamel mug" }).click();
+  assert.match(await button(page).innerText(), /^Pay \$50\.00/);
+  await mugs.fill("6");
+  await mugs.press("Enter");
+  await page.locator(".order .total", { hasText: "$95.00" }).waitFor();
+  await page.getByRole("button", { name: "One less: Sticker" }).click();
+  assert.match(await button(page).innerText(), /^Pay \$90\.00/);
+  await fill(page, visa);
+  await press(page);
+  await arrives(page, made.id);
+  assert.deepEqual((await chargesOf(made.id)).map((c) => c.amount), [9000]);
+  assert.deepEqual(await soldIn(made.id), [["Enamel mug", 6, 9000]]);
+});
+
 test("a declined card keeps the form, and the next one pays", async () => {
   const made = await session();
   const page = await visit(made);

@@ -109,6 +109,22 @@ test("the log of requests begins with what clients sent, and the machine's own i
   assert.deepEqual(page.complaints, []);
 });
 
+test("the mark of a crash is a burst, and no face, at the size of a badge", async () => {
+  const page = await open("/dashboard/payments");
+  const badge = page.locator(".badge", { hasText: "Survived a crash" }).first();
+  await badge.waitFor();
+  const drawn = await badge.locator("svg").evaluate((svg) => {
+    const path = svg.querySelector("path"), length = path.getTotalLength(), steps = 360;
+    const far = Array.from({ length: steps }, (_, i) => { const at = path.getPointAtLength(length * i / steps); return Math.hypot(at.x - 12, at.y - 12); });
+    const middle = far.reduce((sum, it) => sum + it, 0) / steps;
+    const spikes = far.filter((it, i) => it > middle * 1.15 && it >= far.at(i - 1) && it > far[(i + 1) % steps]);
+    return { shapes: svg.querySelectorAll("circle, path, ellipse").length, parts: path.getAttribute("d").match(/m/gi).length, spikes: spikes.length, width: svg.getBoundingClientRect().width };
+  });
+  assert.ok(drawn.width > 0 && drawn.width <= 16, `it is ${drawn.width} pixels wide`);
+  assert.deepEqual({ shapes: drawn.shapes, parts: drawn.parts }, { shapes: 1, parts: 1 }, "something is drawn inside of the outline, such as eyes");
+  assert.ok(drawn.spikes >= 6, `the outline has ${drawn.spikes} spikes, and looks round`);
+});
+
 test("a click anywhere in a row opens it, one on its button does not, and on a phone the menu shows the page one is on", async () => {
   const page = await open("/dashboard/payments");
   const row = page.locator("tbody tr").first();
@@ -116,7 +132,7 @@ test("a click anywhere in a row opens it, one on its button does not, and on a p
   assert.match(page.url(), /payments$/);
   await row.locator("td.about").click();
   await page.waitForURL(/payments\/(ch|pi)_/);
-  const small = await open("/dashboard/workers", { viewport: { width: 320, height: 700 } });
+  const small = await open("/dashboard/processes", { viewport: { width: 320, height: 700 } });
   await small.getByRole("button", { name: "Menu", exact: true }).click();
   const here = small.locator(".side [aria-current]");
   await here.scrollIntoViewIfNeeded();
@@ -210,7 +226,7 @@ test("a refund is made without a mouse", async () => {
 const small = () => ["/", "/dashboard", "/dashboard/payments", `/dashboard/payments/${made.intent.id}`, "/dashboard/checkout", `/dashboard/checkout/${made.session.id}`,
   "/dashboard/disputes", `/dashboard/disputes/${made.dispute.id}`, "/dashboard/payouts", `/dashboard/payouts/${made.payout.id}`, "/dashboard/webhooks",
   `/dashboard/webhooks/${made.broken.id}`, `/dashboard/webhooks/${made.broken.id}/${made.heard.find((h) => h.path === "/broken").id}`, "/dashboard/clock", "/dashboard/ledger",
-  "/dashboard/balance", "/dashboard/requests", "/dashboard/search?q=survivor", "/dashboard/idempotency", "/dashboard/events", "/dashboard/keys", "/dashboard/workers", "/docs",
+  "/dashboard/balance", "/dashboard/requests", "/dashboard/search?q=survivor", "/dashboard/idempotency", "/dashboard/events", "/dashboard/keys", "/dashboard/processes", "/docs",
   "/docs/errors", "/docs/api/charges", "/docs/tour/02-the-engine"];
 
 test("at 320 pixels, which is 1280 at 400 %, no page scrolls sideways", async () => {

@@ -12,6 +12,7 @@ export async function startDemo(settings = {}) {
   const dir = mkdtempSync(join(tmpdir(), "ratchet-browser-"));
   chmodSync(dir, 0o755); // as root, PostgreSQL runs as somebody else, who has to get in
   const child = spawn(program, ["demo", "--empty", "--addr", "127.0.0.1:0", "--data-dir", dir], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, RATCHET_WEBHOOK_LOOPBACK_PORTS: "any", ...settings } });
+  process.once("exit", () => child.kill("SIGTERM")); // also where a script gives up
   let said = "";
   const demo = {
     dir,

@@ -75,6 +75,56 @@ test("Ctrl K lists what it finds while one types, and the arrows choose", async 
   assert.deepEqual(page.complaints, []);
 });
 
+test("where nothing is found, the search says so", async () => {
+  const page = await open("/dashboard");
+  await page.keyboard.press("Control+k");
+  const none = page.locator(".palette .none");
+  assert.ok(!await none.isVisible());
+  await page.locator(".palette input").pressSequentially("zzqx");
+  await none.waitFor();
+  assert.equal(await none.innerText(), "No results.");
+  await page.locator(".palette input").fill("jenny");
+  await page.locator('.palette [role="option"]').first().waitFor();
+  assert.ok(!await none.isVisible());
+  assert.deepEqual(page.complaints, []);
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a payment link is made from a suggested product, a payment for a suggested customer, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async () => {
+    const page = await open("/dashboard/new/payment-link", { javaScriptEnabled });
+    const product = page.locator("#price-options option", { hasText: "Sledge, $40.00" });
+    await page.getByLabel("Product").fill(await product.getAttribute("value"));
+    await page.getByRole("button", { name: "Create payment link" }).click();
+    await page.locator("h1", { hasText: "Sledge" }).waitFor();
+
+    await page.goto(`${demo.base}/dashboard/new/payment`);
+    const customer = page.locator("#customer-options option", { hasText: "Jenny Rosen, jenny@example.com" }).first();
+    await page.getByLabel("Customer").fill(await customer.getAttribute("value"));
+    await page.getByLabel("Amount").fill("31");
+    await page.getByRole("button", { name: "Create payment" }).click();
+    await page.locator("h1", { hasText: "$31.00" }).waitFor();
+    assert.equal(await page.locator("dd", { hasText: made.customer.id }).count(), 1);
+    assert.deepEqual(page.complaints, []);
+  });
+}
+
+test("a clock that is advanced lists what became due, without a reload", async () => {
+  const page = await open("/dashboard/clock");
+  await page.getByRole("button", { name: "+30 days" }).first().click();
+  await page.getByText("Test time advanced by 30 days.").waitFor();
+  await page.locator("#due-list tbody tr", { hasText: /became available|expired|arrived/ }).first().waitFor({ timeout: 60_000 });
+  assert.deepEqual(page.complaints, []);
+});
+
+test("the bar for the checked payments stays in sight, and checked boxes are in one line", async () => {
+  const page = await open("/dashboard/payments");
+  const bar = page.locator("#selection"), boxes = page.locator('.pick input[type="checkbox"]');
+  await boxes.first().check();
+  assert.ok(await bar.evaluate((it) => it.getBoundingClientRect().bottom <= innerHeight), "the bar is below the window");
+  const lefts = await boxes.evaluateAll((all) => [...new Set(all.map((it) => Math.round(it.getBoundingClientRect().left)))]);
+  assert.equal(lefts.length, 1, `the boxes begin at ${lefts}`);
+});
+
 test("a question mark lists all keys, but not while one types", async () => {
   const page = await open("/dashboard/payments");
   await page.keyboard.press("?");
@@ -97,6 +147,8 @@ test("without JavaScript the page of results has the same objects, pages and act
   const page = await open("/dashboard/search?q=customer", { javaScriptEnabled: false });
   await page.getByRole("link", { name: "New customer" }).waitFor();
   assert.equal(await page.getByRole("link", { name: /Customers/ }).count(), 2, "in the navigation and in the results");
+  await page.goto(`${demo.base}/dashboard/payments`);
+  assert.ok(!await page.getByText("Not live").isVisible(), "a page that needs no script says that it is not live");
 });
 
 test("the log follows what arrives, until it is paused", async () => {
@@ -294,10 +346,19 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-test("the balance says when it is paid out, and the command that changes that", async () => {
-  const page = await open("/dashboard/balance");
-  await page.getByText("Paid out manually").click();
-  await page.getByText("ratchet payouts --account acct_demo --schedule daily").waitFor();
-  await accessible(page);
-  assert.deepEqual(page.complaints, []);
-});
+for (const javaScriptEnabled of [true, false]) {
+  test(`the payout schedule is changed on the balance page, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async () => {
+    const day = javaScriptEnabled ? "tuesday" : "friday", page = await open("/dashboard/balance", { javaScriptEnabled });
+    await page.locator("summary", { hasText: /^Paid out/ }).click();
+    assert.deepEqual(await Promise.all([page.getByText("If weekly, on").isVisible(), page.getByLabel("If monthly, on day").isVisible()]), [await page.getByLabel("Pay out").inputValue() === "weekly", false]);
+    await page.getByLabel("Pay out").selectOption("weekly");
+    for (const box of await page.locator('[name="weekday"]').all()) await box.setChecked(await box.getAttribute("value") === day);
+    if (javaScriptEnabled) await accessible(page);
+    await page.getByRole("button", { name: "Save schedule" }).click();
+    await page.getByText("Payout schedule saved.").waitFor();
+    await page.getByText(new RegExp(`^Paid out weekly: ${day} · change$`, "i")).waitFor();
+    const { payments } = await demo.get("/v1/balance_settings");
+    assert.deepEqual(payments.payouts.schedule, { interval: "weekly", weekly_payout_days: [day] });
+    assert.deepEqual(page.complaints, []);
+  });
+}

@@ -21,14 +21,22 @@ const pages = { stop: "/lab", last: "/lab/7", matrix: "/lab/matrix", free: "/lab
   design: "/lab/designs/redis-24h", run: "/lab/runs/naive/answer-not-recorded", queue: "/lab/runs/queue-table/queue-answer-not-recorded",
   inbox: "/lab/runs/inbox/queue-stopped" };
 
+// everyPage is every kind of page, with all stops and all designs.
+async function everyPage() {
+  const matrix = await fetch(`${demo.base}/lab/matrix`).then((r) => r.text());
+  const designs = [...matrix.matchAll(/href="(\/lab\/designs\/([^"]+))"/g)].map(([, path, name]) => [`design-${name}`, path]);
+  assert.equal(designs.length, 13);
+  return { ...pages, ...Object.fromEntries([2, 3, 4, 5, 6].map((n) => [`stop-${n}`, `/lab/${n}`])), ...Object.fromEntries(designs) };
+}
+
 for (const width of [1280, 360]) {
   test(`the lab's pages are in order, light and dark, ${width} pixels wide`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
     const page = await watched(context, demo.base);
-    for (const [name, path] of Object.entries(pages)) {
+    for (const [name, path] of Object.entries(await everyPage())) {
       await t.test(name, async () => {
         page.complaints.length = 0;
-        for (const theme of ["light", "dark"]) { // each loads the page: after a change of theme, axe may still read the old one's colors
+        for (const theme of pages[name] ? ["light", "dark"] : ["light"]) { // each loads the page: after a change of theme, axe may still read the old one's colors
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
           assert.equal((await page.goto(demo.base + path)).status(), 200);
           await page.evaluate(() => { for (const closed of document.querySelectorAll("details")) closed.open = true; });
@@ -165,7 +173,7 @@ test("the log alone tells fault, death, retry and counts, in order", async () =>
   assert.equal(await page.getByRole("button", { name: "Play" }).isVisible(), false);
   const log = await page.locator(".lab-log").innerText();
   const order = [/presses Pay/, /The bank charges the card/, /is killed \(SIGKILL\)/, /The client's connection breaks/, /retries with the same key/,
-    /INSERT INTO lab_naive\.charges/, /receives 200/, /Our books say 1, the bank says 2\./].map((p) => log.search(p));
+    /INSERT INTO charges/, /receives 200/, /Our books say 1, the bank says 2\./].map((p) => log.search(p));
   assert.ok(order.every((at, i) => at >= 0 && (i === 0 || at > order[i - 1])), `${order}\n${log}`);
   assert.ok(log.lastIndexOf("The bank charges the card") > order[4], "the second charge comes after the retry");
   await context.close();
@@ -229,7 +237,7 @@ test("the code shows the line it is at, and the tables change with the run", asy
   });
   assert.ok(code.height < 1.5 * code.line, `a line of code takes ${code.height} pixels, and its text ${code.line}`);
   assert.ok(code.now > 0, "the code is not where the run has ended");
-  for (const line of ["var CreateCharge = phase.Define", "charge.insert(tx)", "call.To().Authorize(", "charge.finalize(tx)", "return phase.OK("]) {
+  for (const line of ["var CreateCharge = phase.Define", "charge.insert(tx)", "call.To().Authorize(", "charge.finalize(tx)", "return replyWithCharge("]) {
     assert.ok([...ours.lines].some((l) => l.includes(line)), `${line} is not marked in\n${[...ours.lines].join("\n")}`);
   }
   const seen = await play("/lab/runs/table/answer-not-recorded");
@@ -269,6 +277,61 @@ test("a phone shows one lane at a time", async () => {
   assert.match(await page.locator(".lab-lane:visible h2").innerText(), /Redis, lock of 1 s/);
   await page.setViewportSize({ width: 1200, height: 800 });
   assert.equal(await page.locator("lab-player:visible").count(), 2);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("on a phone the sandbox shows its verdicts, and a figure that is scrolled the names of its rows", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 360, height: 800 }, reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/lab/free?fault=slow-bank&design=redis-1s&design=ratchet`);
+  const results = page.locator(".lab-results"), verdicts = await results.locator(".badge").evaluateAll((all) => all.map((b) => [b.textContent, b.getBoundingClientRect().right <= innerWidth]));
+  assert.deepEqual(verdicts, [["Twice", true], ["Right", true]]);
+  assert.ok(await results.evaluate((table) => table.parentElement.scrollWidth <= table.parentElement.clientWidth), "the results scroll sideways");
+  assert.match(await results.locator("tbody tr").first().innerText(), /Redis, lock of 1 s[\s\S]*Twice/);
+  const scrolled = page.locator(".lab-lane:visible .lab-scroll");
+  await scrolled.evaluate((box) => new Promise((drawn) => { box.scrollLeft = 200; requestAnimationFrame(() => requestAnimationFrame(drawn)); }));
+  const names = await scrolled.evaluate((box) => [...box.querySelectorAll("text:not([class])")].map((name) => [name.textContent.replace(/\d+/, "1"), Math.abs(name.getBoundingClientRect().left - box.getBoundingClientRect().left) < 2]));
+  assert.deepEqual(names, [["client", true], ["bank", true], ["process 1", true]]);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("with reduced motion a prediction leads to the end of the run; the lab and the tour each have a score", async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  for (const path of ["/lab", "/docs/start/01-why-it-is-hard"]) {
+    await page.goto(demo.base + path);
+    await page.getByRole("button", { name: "1", exact: true }).click();
+    assert.match(await page.locator(".lab-judgment").innerText(), /^No: it is 2\. 0 of 1 right so far\.$/);
+    assert.equal(await page.locator("[data-bank]").innerText(), "2");
+    assert.match(await page.locator(".lab-log").innerText(), /is killed \(SIGKILL\)[\s\S]*Our books say 1, the bank says 2/);
+  }
+  for (const [stop, answer] of ["2", "1", "2", "stuck", "1", "2", "1"].entries()) {
+    await page.goto(`${demo.base}/lab/${stop + 1}`);
+    await page.getByRole("button", { name: answer, exact: true }).click();
+  }
+  assert.equal(await page.locator(".lab-judgment").innerText(), "Right. 6 of 7 right.");
+  assert.deepEqual(page.complaints, []);
+});
+
+test("code is indented by whole tabs, and an icon in a row of a design's page is an icon", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 1280, height: 900 } }), demo.base);
+  for (const [path, line] of [["/docs/source/internal/lab/design/naive.go", ".line"], ["/lab/runs/naive/none", ".lab-source span"]]) {
+    await page.goto(demo.base + path);
+    await page.evaluate(() => { for (const closed of document.querySelectorAll("details")) closed.open = true; });
+    const tabs = await page.locator(line, { hasText: "return err" }).first().evaluate((it) => {
+      const walk = document.createTreeWalker(it, NodeFilter.SHOW_TEXT), width = (text, at) => {
+        const range = document.createRange();
+        range.setStart(text, at);
+        range.setEnd(text, at + 1);
+        return range.getBoundingClientRect().width;
+      };
+      let text;
+      while ((text = walk.nextNode()) && !text.data.startsWith("\t\t")) ;
+      for (let next = text; next; next = walk.nextNode()) if (/err/.test(next.data)) return [width(text, 0), width(text, 1)].map((tab) => tab / width(next, next.data.indexOf("err")));
+    });
+    for (const tab of tabs) assert.ok(Math.abs(tab - 4) < 0.1, `a tab is ${tabs} letters wide in ${path}`);
+  }
+  await page.goto(`${demo.base}/lab/designs/redis-24h`);
+  const icon = await page.locator(".lab-briefs .badge svg").first().evaluate((it) => [getComputedStyle(it).borderTopWidth, getComputedStyle(it).marginTop, it.getBoundingClientRect().height <= 16]);
+  assert.deepEqual(icon, ["0px", "0px", true]);
   assert.deepEqual(page.complaints, []);
 });
 

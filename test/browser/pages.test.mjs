@@ -18,7 +18,7 @@ before(async () => {
   request = list.match(/req_\w+/)[0];
   await demo.post("/v1/charges", { amount: "a lot", currency: "usd", source: "tok_visa" }, "rejected");
   rejected = (await fetchUntil(`${demo.base}/dashboard/requests?key=rejected`, "req_")).match(/req_\w+/)[0];
-  await demo.post("/v1/charges", { amount: 1234, currency: "usd", source: "tok_visa" }, "undecided", "spent_key");
+  await demo.post("/v1/charges", { amount: 1234, currency: "usd", source: "tok_visa" }, "undecided", "retire_key");
   undecided = (await fetchUntil(`${demo.base}/dashboard/idempotency?state=needs_review`, "undecided")).match(/req_\w+/)[0];
   event = (await demo.get("/v1/events?limit=1")).data[0].id;
   longest = (await demo.get("/v1/events?limit=100")).data.reduce((a, b) => (b.type.length > a.type.length ? b : a)).id; // type: a page's title
@@ -53,7 +53,7 @@ const everyPage = () => ({
   requests: "/dashboard/requests", requests_filtered: "/dashboard/requests?path=/v1/charges&key=order-6027", inspector: `/dashboard/requests/${request}`, request_rejected: `/dashboard/requests/${rejected}`,
   idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
   idempotency_review: "/dashboard/idempotency?state=needs_review", request_undecided: `/dashboard/requests/${undecided}`,
-  events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", workers: "/dashboard/workers",
+  events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", processes: "/dashboard/processes",
   search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page", nowhere: "/no-such-page",
   lab: "/lab", lab_matrix: "/lab/matrix", lab_run: "/lab/runs/ratchet/stopped",
   docs: "/docs", chapter: "/docs/tour/02-the-engine", simulated: "/docs/simulated", errors: "/docs/errors", reference: "/docs/api", charges: "/docs/api/charges",

@@ -1,7 +1,7 @@
 // What newcomers read first, and the demo's climax: they predict, they press Kill, and the
 // order tells what happened.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { accessible, launch, watched } from "./browser.mjs";
 import { startDemo, until } from "./demo.mjs";
@@ -22,7 +22,29 @@ after(async () => {
 
 const pages = { front: "/", index: "/docs", stop: "/docs/start/05-the-derived-key", last: "/docs/start/07-try-it", review: "/docs/design-review",
   exercises: "/docs/exercises", go: "/docs/source/internal/phase/wait.go", sql: "/docs/source/migrations/000010_inbox.up.sql",
-  folder: "/docs/source/internal", found: "/docs/search?q=kill+fence", workers: "/dashboard/workers" };
+  folder: "/docs/source/internal", found: "/docs/search?q=kill+fence", processes: "/dashboard/processes" };
+
+// read are all pages of the tour and about the lab, from their folders.
+const read = Object.fromEntries(["start", "lab", "tour"].flatMap((folder) => readdirSync(new URL(`../../docs/${folder}/`, import.meta.url))
+  .map((file) => file.replace(/\.md$/, "")).map((name) => [`${folder}-${name}`, `/docs/${folder}/${name}`])));
+
+test("every page of the tour and about the lab is in order on a phone", async (t) => {
+  assert.ok(Object.keys(read).length > 30, `only ${Object.keys(read).length} pages were found`);
+  const context = await browser.newContext({ viewport: { width: 360, height: 900 }, reducedMotion: "reduce" });
+  const page = await watched(context, demo.base);
+  for (const [name, path] of Object.entries(read)) {
+    await t.test(name, async () => {
+      page.complaints.length = 0;
+      assert.equal((await page.goto(demo.base + path)).status(), 200);
+      await page.evaluate(() => { for (const closed of document.querySelectorAll(".lab-reveal")) closed.open = true; });
+      await page.screenshot({ path: `${shots}${name}.360.png`, fullPage: true });
+      await accessible(page);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+      assert.deepEqual(page.complaints, []);
+    });
+  }
+  await context.close();
+});
 
 for (const width of [1440, 360]) {
   test(`the first pages are in order, light and dark, ${width} pixels wide`, async (t) => {
@@ -171,9 +193,9 @@ test("the server is killed with a button while it charges; the page says so long
   await page.frameLocator("iframe.recovery").getByText("Nothing crashed.").waitFor(patience);
 });
 
-test("processes are killed from the workers page and the front page, without JavaScript", async () => {
+test("processes are killed from the processes page and the front page, without JavaScript", async () => {
   const page = await watched(await browser.newContext({ javaScriptEnabled: false }), demo.base);
-  await page.goto(`${demo.base}/dashboard/workers`);
+  await page.goto(`${demo.base}/dashboard/processes`);
   let heard = demo.heard();
   await page.locator("tr", { hasText: "Worker" }).filter({ hasText: "Running" }).getByRole("button", { name: /^Kill process/ }).click();
   await page.getByRole("heading", { name: /^Process \d+ was killed$/ }).waitFor();
@@ -198,6 +220,6 @@ test("no other site's page can kill, nor can a form without our token, nor a cal
   const session = await demo.post("/v1/checkout/sessions", { mode: "payment", success_url: "http://127.0.0.1/paid",
     "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 1500, "line_items[0][price_data][product_data][name]": "A mug", "line_items[0][quantity]": 1 });
   assert.equal((await fetch(`${demo.base}/c/pay/${session.id}/kill`, { method: "POST", body: body(), headers: other })).status, 403);
-  assert.equal((await fetch(`${demo.base}/dashboard/workers`)).status, 200);
+  assert.equal((await fetch(`${demo.base}/dashboard/processes`)).status, 200);
   assert.equal(demo.pid, pid, "the server was killed");
 });

@@ -284,6 +284,66 @@ test("a checkout session is paid with elements, after a decline and the bank, wi
   assert.equal((await chargesOf(paid.payment_intent)).length, 1);
 });
 
+test("a promotion code is applied and removed with Stripe.js, and the customer pays what the page said", async () => {
+  const coupon = await demo.post("/v1/coupons", { percent_off: 25, duration: "once", name: "Autumn" });
+  const code = await demo.post("/v1/promotion_codes", { "promotion[type]": "coupon", "promotion[coupon]": coupon.id, code: "AUTUMN25" });
+  const rate = (name, amount) => demo.post("/v1/shipping_rates", { display_name: name, type: "fixed_amount", "fixed_amount[amount]": amount, "fixed_amount[currency]": "usd" });
+  const [slow, fast] = [await rate("Slow", 500), await rate("Fast", 900)];
+  const session = await sessionFor({ ui_mode: "elements", customer_email: "jenny@example.com", allow_promotion_codes: "true", "shipping_options[0][shipping_rate]": slow.id, "shipping_options[1][shipping_rate]": fast.id });
+  const page = await opened("checkout", { secret: session.client_secret });
+  await page.getByText("Pay $25.00").waitFor();
+  const told = (result) => [result.type, result.error?.code, ...(result.session ? [result.session.total.total.minorUnitsAmount, result.session.total.discount.minorUnitsAmount, result.session.discountAmounts.map((d) => d.promotionCode)] : [])];
+  const act = async (action, ...args) => told(await page.evaluate(([name, given]) => actions[name](...given), [action, args]));
+  assert.deepEqual(await act("updateShippingOption", fast.id), ["success", undefined, 2900, 0, []]);
+  for (const wrong of ["SPRING", " ", "4242 4242 4242 4242"]) assert.deepEqual(await act("applyPromotionCode", wrong), ["error", "invalidCode"], wrong);
+  assert.deepEqual(await act("applyPromotionCode", "autumn25"), ["success", undefined, 2400, 500, ["AUTUMN25"]]);
+  assert.deepEqual(await act("removePromotionCode"), ["success", undefined, 2900, 0, []]);
+  assert.deepEqual(await act("applyPromotionCode", code.code), ["success", undefined, 2400, 500, ["AUTUMN25"]]);
+  assert.deepEqual(await page.evaluate(() => actions.getSession().lineItems.map((item) => item.total.minorUnitsAmount)), [1500]);
+  await fillAddress(page);
+  await fillNumber(page, "4242424242424242");
+  await page.locator("#submit").click();
+  await page.waitForURL(`${shop.base}/complete?session_id=${session.id}`, { timeout: 60_000 });
+  const paid = await demo.get(`/v1/checkout/sessions/${session.id}?expand[]=payment_intent`);
+  assert.deepEqual([paid.payment_status, paid.amount_total, paid.total_details.amount_discount, paid.discounts[0].promotion_code], ["paid", 2400, 500, code.id]);
+  assert.deepEqual((await chargesOf(paid.payment_intent)).map((charge) => charge.amount_captured), [2400]);
+  assert.equal((await demo.get(`/v1/promotion_codes/${code.id}`)).times_redeemed, 1);
+});
+
+test("a quantity is changed with Stripe.js, and the customer pays what the page said", async () => {
+  const session = await sessionFor({
+    ui_mode: "elements", customer_email: "jenny@example.com",
+    "line_items[0][adjustable_quantity][enabled]": "true", "line_items[0][adjustable_quantity][minimum]": 1, "line_items[0][adjustable_quantity][maximum]": 5,
+  });
+  const page = await opened("checkout", { secret: session.client_secret });
+  await page.getByText("Pay $20.00").waitFor();
+  await page.evaluate(() => { window.told = []; checkout.on("change", (session) => told.push(session.total.total.amount)); });
+  const [item] = await page.evaluate(() => actions.getSession().lineItems);
+  assert.deepEqual(item.adjustableQuantity, { minimum: 1, maximum: 5 });
+  const change = (lineItem, quantity) => page.evaluate((given) => actions.updateLineItemQuantity(given), { lineItem, quantity });
+  const changed = await change(item.id, 3);
+  assert.deepEqual([changed.type, changed.session.total.total.minorUnitsAmount, changed.session.lineItems[0].quantity, changed.session.lineItems[0].subtotal.amount], ["success", 6000, 3, "$60.00"]);
+  assert.deepEqual(await page.evaluate(() => told), ["$60.00"]);
+  assert.deepEqual(await change(item.id, 6), { type: "error", error: { code: null, message: `The quantity of the line item ${item.id} must be between 1 and 5.` } });
+  assert.equal((await change("li_none", 2)).error.message, "No such line item: 'li_none'");
+  assert.equal(await page.evaluate(() => actions.getSession().total.total.amount), "$60.00");
+  await fillAddress(page);
+  await fillNumber(page, "4242424242424242");
+  await page.locator("#submit").click();
+  await page.waitForURL(`${shop.base}/complete?session_id=${session.id}`, { timeout: 60_000 });
+  const paid = await demo.get(`/v1/checkout/sessions/${session.id}?expand[]=payment_intent&expand[]=line_items`);
+  assert.deepEqual([paid.payment_status, paid.amount_total, paid.line_items.data[0].quantity], ["paid", 6000, 3]);
+  assert.deepEqual((await chargesOf(paid.payment_intent)).map((charge) => charge.amount_captured), [6000]);
+});
+
+test("a session that takes no promotion codes says so to Stripe.js", async () => {
+  const session = await sessionFor({ ui_mode: "elements", customer_email: "jenny@example.com" });
+  const page = await opened("checkout", { secret: session.client_secret });
+  await page.getByText("Pay $20.00").waitFor();
+  const refused = await page.evaluate(() => actions.applyPromotionCode("AUTUMN25"));
+  assert.deepEqual(refused, { type: "error", error: { code: null, message: "This Checkout Session does not accept promotion codes." } });
+});
+
 test("the hosted page is embedded, and tells the page around it when it is paid", async () => {
   const session = await sessionFor({ ui_mode: "embedded_page" });
   const page = await opened("embedded", { secret: session.client_secret });

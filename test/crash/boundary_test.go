@@ -250,7 +250,7 @@ const readAnswer = `
 	SELECT coalesce(status, 0), coalesce(convert_from(body, 'UTF8'), '') FROM request_status
 	WHERE account_id = $1 AND key = $2`
 
-// theCompleter finishes what was stored, without any client. What was never stored
+// theCompleter finishes what was stored, without any client. A request that was never stored
 // never happened: then the client's next request is its first.
 func theCompleter(t testing.TB, f *finisher, r request, d death) answer {
 	var kept answer

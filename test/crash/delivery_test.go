@@ -65,15 +65,15 @@ func notify(p *process, body []byte, headers ...string) (status int, err error) 
 // delivery is a message, and what it leaves behind with all that came before.
 type delivery struct {
 	kind    string
-	prepare func(s stage)
+	prepare func(s scenario)
 	leaves  []string
 }
 
 // flow is what it is applied by.
 func (d delivery) flow() string { return "acquirer." + d.kind }
 
-func refundedTo(card string) func(s stage) {
-	return func(s stage) { s.new("/v1/refunds", "charge", s.made(s.charge(card))) }
+func refundedTo(card string) func(s scenario) {
+	return func(s scenario) { s.new("/v1/refunds", "charge", s.made(s.charge(card))) }
 }
 
 var sold = []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
@@ -82,14 +82,14 @@ var sold = []string{"1 × the card saw: sale", "1 × charge succeeded and captur
 var deliveries = []delivery{
 	{
 		kind:    acquirers.DisputeOpened,
-		prepare: func(s stage) { s.made(s.charge("tok_createDispute")) },
+		prepare: func(s scenario) { s.made(s.charge("tok_createDispute")) },
 		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute needs_response", "1 × posted: dispute",
 			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
 			"1 × audited: acquirer.dispute.opened", "2 × request finished", "1 × call executed"}, sold...),
 	},
 	{
 		kind: acquirers.DisputeClosed,
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			_, dispute := s.disputed("tok_createDispute")
 			s.new("/v1/disputes/"+dispute, "evidence[uncategorized_text]", "winning_evidence")
 		},
@@ -103,7 +103,7 @@ var deliveries = []delivery{
 	},
 	{
 		kind: acquirers.DisputeEscalated,
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			_, inquiry := s.disputed("tok_createDisputeInquiry")
 			s.new("/v1/disputes/"+inquiry, "evidence[uncategorized_text]", "escalate_inquiry_evidence")
 		},
@@ -116,7 +116,7 @@ var deliveries = []delivery{
 	},
 	{
 		kind:    acquirers.BatchSettled,
-		prepare: func(s stage) { s.sold() },
+		prepare: func(s scenario) { s.sold() },
 		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.batch.settled", "2 × request finished",
 			"1 × call executed"}, sold...),
 	},

@@ -47,11 +47,11 @@ func TestFailOver(t *testing.T) {
 		all := stopLoad(loads)
 		finished := i.wantFinished(t, &struck, loads)
 		for _, w := range all {
-			w.wantReplay(t, serving.any(), w.answer) // acknowledged before the fail-over, or after it
+			w.wantReplay(t, serving.any(), w.answer) // acknowledged before the failover, or after it
 		}
 		i.wantNoDoubles(t, all)
 		i.wantClean(t)
-		t.Logf("SUMMARY fail-over: %d requests answered, %d of them before it; %s", len(all), before, finished)
+		t.Logf("SUMMARY failover: %d requests answered, %d of them before it; %s", len(all), before, finished)
 	})
 
 	// The old primary does not learn that it is one no longer: the processes have to know.
@@ -81,7 +81,7 @@ func TestFailOver(t *testing.T) {
 		}
 		i.wantNoDoubles(t, all)
 		i.wantClean(t)
-		t.Logf("SUMMARY fail-over from a stalled primary: %d requests answered; %s", len(all), finished)
+		t.Logf("SUMMARY failover from a stalled primary: %d requests answered; %s", len(all), finished)
 	})
 
 	// An operator, a time-out or a client that gives up cancels the wait for a standby;

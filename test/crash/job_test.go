@@ -50,7 +50,7 @@ type job struct {
 	name  string
 	flows []string // what it runs, in order; none where it asks the engine for nothing
 	// prepare makes what the job will find due.
-	prepare func(s stage)
+	prepare func(s scenario)
 	do      func(ctx context.Context, h *hand) error
 	leaves  []string // in the books, when a worker has come by
 	command bool     // an operator does it and, if it dies, does it again
@@ -65,13 +65,14 @@ type hand struct {
 
 var jobs = []job{
 	{
-		name: "daily payout", flows: []string{"payout.daily"},
-		prepare: func(s stage) {
+		name: "automatic payout", flows: []string{"payout.daily"},
+		prepare: func(s scenario) {
 			s.earn()
-			s.exec("UPDATE accounts SET payout_schedule = 'daily' WHERE id = $1")
+			s.exec(`INSERT INTO payout_schedules (account_id, livemode, frequency, since)
+				VALUES ($1, false, 'daily', current_date)`)
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payout.MakeDailyPayouts(ctx, h.engine, h.pool)
+			_, err := payout.MakeAutomaticPayouts(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × payout pending of 970969", "1 × posted: payout of 970969",
@@ -80,7 +81,7 @@ var jobs = []job{
 	},
 	{
 		name: "departure of a payout", flows: []string{"payout.depart"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.made(s.payout())
 			s.exec("UPDATE payouts SET departs_at = now() - interval '1 second' WHERE account_id = $1")
 		},
@@ -95,7 +96,7 @@ var jobs = []job{
 	},
 	{
 		name: "arrival of a payout", flows: []string{"payout.depart", "payout.arrive"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.made(s.payout())
 			s.exec(`
 				UPDATE payouts SET departs_at = now() - interval '2 seconds', arrives_at = now() - interval '1 second'
@@ -115,12 +116,15 @@ var jobs = []job{
 			"1 × audited: payout.arrive", "4 × request finished", "2 × call executed"}, earned...),
 	},
 	{
-		name: "lapse of an authorization", flows: []string{"charge.expire"},
-		prepare: func(s stage) {
+		name: "expiry of an authorization", flows: []string{"charge.expire"},
+		prepare: func(s scenario) {
 			s.made(s.hold())
-			s.exec(lapseNow)
+			s.exec(expireNow)
 		},
-		do: func(ctx context.Context, h *hand) error { _, err := payment.ExpireLapsed(ctx, h.engine); return err },
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payment.ExpireAuthorizations(ctx, h.engine)
+			return err
+		},
 		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × charge succeeded",
 			"1 × refund succeeded",
 			"1 × event charge.succeeded", "1 × event refund.created", "1 × event charge.refunded",
@@ -128,17 +132,20 @@ var jobs = []job{
 			"2 × request finished", "2 × call executed"},
 	},
 	{
-		name: "lapse of what an intent holds", flows: []string{"payment_intent.cancel"},
-		prepare: func(s stage) {
+		name: "expiry of what an intent holds", flows: []string{"payment_intent.cancel"},
+		prepare: func(s scenario) {
 			s.made(s.intent("pm_card_visa", "manual"))
-			s.exec(lapseNow)
+			s.exec(expireNow)
 		},
-		do:     func(ctx context.Context, h *hand) error { _, err := payment.ExpireLapsed(ctx, h.engine); return err },
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payment.ExpireAuthorizations(ctx, h.engine)
+			return err
+		},
 		leaves: append([]string{"1 × event charge.expired"}, leavesOf("cancellation of an intent")...),
 	},
 	{
 		name: "end of a checkout session's time", flows: []string{"checkout_session.expire"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.made(s.checkout())
 			s.exec("UPDATE checkout_sessions SET expires_at = now() - interval '1 second' WHERE account_id = $1")
 		},
@@ -150,7 +157,7 @@ var jobs = []job{
 	},
 	{
 		name: "word that money has become available", flows: []string{"balance.notify"},
-		prepare: func(s stage) { s.earn() },
+		prepare: func(s scenario) { s.earn() },
 		do: func(ctx context.Context, h *hand) error {
 			_, err := new(payout.BalanceNotifier).Run(ctx, h.engine, h.pool)
 			return err
@@ -160,7 +167,7 @@ var jobs = []job{
 	},
 	{
 		name: "end of a test clock's advance", flows: []string{"test_clock.ready"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.new("/v1/test_helpers/test_clocks/"+s.clock()+"/advance", "frozen_time", "1700086400")
 			s.exec("UPDATE test_clocks SET advanced_at = now() - interval '4 seconds' WHERE account_id = $1")
 		},
@@ -175,7 +182,7 @@ var jobs = []job{
 	},
 	{
 		name: "message that came too early", flows: []string{"acquirer.dispute.closed"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.made(s.charge("tok_createDispute"))
 			opened := report(s, s.healthy.outside, acquirers.DisputeOpened, s.amount)
 			early := bytes.Replace(opened, []byte(acquirers.DisputeOpened), []byte(acquirers.DisputeClosed), 1)
@@ -197,7 +204,7 @@ var jobs = []job{
 	},
 	{
 		name: "settlement that came before its charge", flows: []string{"settlement.late"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.made(s.charge("tok_visa"))
 			s.exec("UPDATE charges SET acquirer_reference = 'hidden ' || acquirer_reference WHERE account_id = $1")
 			s.receive(s.settlement("replace(acquirer_reference, 'hidden ', '')"))
@@ -214,7 +221,7 @@ var jobs = []job{
 	},
 	{
 		name: "word that a charge was paid", flows: []string{"settlement.show"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.made(s.charge("tok_visa"))
 			s.exec("UPDATE charges SET settlement_pending = true WHERE account_id = $1")
 			s.receive(s.settlement("acquirer_reference"))
@@ -230,7 +237,7 @@ var jobs = []job{
 	{
 		name:  "adoption of what a restored backup has lost",
 		flows: []string{"charge.adopt", "charge.adopt_capture", "refund.adopt"},
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			held := s.execute("hold", acquirers.Request{Verb: acquirers.VerbAuthorize, Order: acquirers.Order{
 				Merchant: s.merchant.account, Card: "visa", Amount: s.amount, Currency: "usd", Object: "ch_lost"}})
 			order := acquirers.Order{Authorization: held.Reference, Amount: s.amount, Currency: "usd"}
@@ -247,7 +254,7 @@ var jobs = []job{
 	},
 	{
 		name: "archiving of an answer",
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			s.new("/v1/customers")
 			s.script(`ALTER TABLE answers DISABLE TRIGGER answers_are_final;
 				UPDATE answers SET expires_at = now() - interval '1 second';
@@ -262,7 +269,7 @@ var jobs = []job{
 	},
 	{
 		name: "delivery to a webhook endpoint",
-		prepare: func(s stage) {
+		prepare: func(s scenario) {
 			shop := listen(s)
 			s.new("/v1/webhook_endpoints", "url", shop.url, "enabled_events[]", "customer.created")
 			s.new("/v1/customers")
@@ -295,7 +302,7 @@ var jobs = []job{
 }
 
 // execute has the acquirer execute an order that no request here made.
-func (s stage) execute(name string, order acquirers.Request) acquirers.Answer {
+func (s scenario) execute(name string, order acquirers.Request) acquirers.Result {
 	s.Helper()
 	body, err := json.Marshal(order)
 	if err != nil {
@@ -313,10 +320,10 @@ func (s stage) execute(name string, order acquirers.Request) acquirers.Answer {
 	}
 	defer response.Body.Close()
 	var done acquirers.Operation
-	if err := json.NewDecoder(response.Body).Decode(&done); err != nil || !done.Answer.Approved {
+	if err := json.NewDecoder(response.Body).Decode(&done); err != nil || !done.Result.Approved {
 		s.Fatalf("%s: status %d, %+v, %v", name, response.StatusCode, done, err)
 	}
-	return done.Answer
+	return done.Result
 }
 
 // adoptAll is what "ratchet reconcile --adopt" does. The acquirer also works for other
@@ -341,7 +348,7 @@ func adoptAll(ctx context.Context, h *hand) error {
 
 // settlement is the acquirer's notification about the stage's one charge, whose
 // authorization an expression names.
-func (s stage) settlement(reference string) []byte {
+func (s scenario) settlement(reference string) []byte {
 	s.Helper()
 	var authorization string
 	err := s.in.db.QueryRow(s.Context(), "SELECT "+reference+" FROM charges WHERE account_id = $1", s.merchant.account).
@@ -373,7 +380,7 @@ func (s stage) settlement(reference string) []byte {
 	return body
 }
 
-const lapseNow = "UPDATE charges SET capture_before = now() - interval '1 second' WHERE account_id = $1"
+const expireNow = "UPDATE charges SET capture_before = now() - interval '1 second' WHERE account_id = $1"
 
 // shop is a merchant's server that accepts every event.
 type shop struct {
@@ -479,7 +486,7 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 		}
 	}
 	i.work(t)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for got, want := i.books(t, s.merchant, s.amount, j.leaves), sorted(j.leaves); !slices.Equal(got,
 		want); got = i.books(t, s.merchant, s.amount, j.leaves) {
 		if time.Now().After(deadline) {

@@ -68,7 +68,7 @@ func (w *wire) carry(from net.Conn) {
 	})
 }
 
-// copy passes on what arrives. What is done to it is done to answers only: requests arrive, which is the worse case.
+// copy passes on what arrives. A fault affects answers only: requests arrive, which is the worse case.
 func (w *wire) copy(to, from net.Conn, pass func() func([]byte) ([]byte, bool)) {
 	defer w.forget(to, from)
 	buffer := make([]byte, 32<<10)

@@ -63,10 +63,10 @@ type load struct {
 type span struct{ began, ended time.Time }
 
 func startLoad(t testing.TB, c *crew, merchants []merchant) []*load {
-	return startPatientLoad(t, c, merchants, patience)
+	return startSlowLoad(t, c, merchants, timeout)
 }
 
-func startPatientLoad(t testing.TB, c *crew, merchants []merchant, waits time.Duration) []*load {
+func startSlowLoad(t testing.TB, c *crew, merchants []merchant, waits time.Duration) []*load {
 	loads := make([]*load, len(merchants))
 	for n, m := range merchants {
 		l := &load{t: t, crew: c, merchant: m, waits: waits}

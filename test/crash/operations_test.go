@@ -18,7 +18,7 @@ type operation struct {
 	reports string // what the acquirer posts after the answer, which has brought it already
 	small   bool   // one transaction, so that nothing is ever left to be taken over: a sample smaller still
 	// request makes what it needs on a healthy process first.
-	request func(s stage) request
+	request func(s scenario) request
 	inside  bool // it makes no foreign call
 	alone   bool // it leaves something for a worker to do: none may come by
 	status  int
@@ -28,20 +28,20 @@ type operation struct {
 var operations = []operation{
 	{
 		name: "charge", flow: "charge.create", every: true, status: 200,
-		request: func(s stage) request { return s.charge("tok_visa") },
+		request: func(s scenario) request { return s.charge("tok_visa") },
 		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
 			"1 × event charge.succeeded",
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
 	},
 	{
 		name: "declined charge", flow: "charge.create", status: 402,
-		request: func(s stage) request { return s.charge("tok_chargeDeclined") },
+		request: func(s scenario) request { return s.charge("tok_chargeDeclined") },
 		leaves: []string{"1 × the card saw: generic_decline", "1 × charge failed", "1 × event charge.failed",
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
 	},
 	{
 		name: "charge whose answer is lost", flow: "charge.create", fault: "drop_after_acting", status: 200,
-		request: func(s stage) request { return s.charge("tok_visa") },
+		request: func(s scenario) request { return s.charge("tok_visa") },
 		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
 			"1 × event charge.succeeded",
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
@@ -49,7 +49,7 @@ var operations = []operation{
 	{
 		name: "charge that is disputed", flow: "acquirer." + acquirers.DisputeOpened, reports: acquirers.DisputeOpened,
 		status:  200,
-		request: func(s stage) request { return s.charge("tok_createDispute") },
+		request: func(s scenario) request { return s.charge("tok_createDispute") },
 		leaves: []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × charge succeeded and captured",
 			"1 × dispute needs_response", "1 × posted: charge", "1 × posted: dispute", "1 × event charge.succeeded",
 			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
@@ -58,7 +58,7 @@ var operations = []operation{
 	},
 	{
 		name: "capture", flow: "charge.capture", status: 200,
-		request: func(s stage) request { return s.post("/v1/charges/" + s.made(s.hold()) + "/capture") },
+		request: func(s scenario) request { return s.post("/v1/charges/" + s.made(s.hold()) + "/capture") },
 		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × charge succeeded and captured",
 			"1 × posted: charge",
 			"1 × event charge.succeeded", "1 × event charge.captured", "1 × audited: charge.create",
@@ -66,22 +66,22 @@ var operations = []operation{
 	},
 	{
 		name: "refund", flow: "refund.create", status: 200,
-		request: func(s stage) request { return s.post("/v1/refunds", "charge", s.sold()) },
+		request: func(s scenario) request { return s.post("/v1/refunds", "charge", s.sold()) },
 		leaves:  leavesOfRefund("refund.create"),
 	},
 	{
 		name: "refund at the charge's address", flow: "charge.refund.create", twin: true, status: 200,
-		request: func(s stage) request { return s.post("/v1/charges/" + s.sold() + "/refunds") },
+		request: func(s scenario) request { return s.post("/v1/charges/" + s.sold() + "/refunds") },
 		leaves:  leavesOfRefund("charge.refund.create"),
 	},
 	{
 		name: "refund of the oldest form", flow: "charge.refund", twin: true, status: 200,
-		request: func(s stage) request { return s.post("/v1/charges/" + s.sold() + "/refund") },
+		request: func(s scenario) request { return s.post("/v1/charges/" + s.sold() + "/refund") },
 		leaves:  leavesOfRefund("charge.refund"),
 	},
 	{
 		name: "dispute that is given up", flow: "dispute.close", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			_, dispute := s.disputed("tok_createDispute")
 			return s.post("/v1/disputes/" + dispute + "/close")
 		},
@@ -89,7 +89,7 @@ var operations = []operation{
 	},
 	{
 		name: "dispute that is given up at the charge's address", flow: "charge.dispute.close", twin: true, status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			charge, _ := s.disputed("tok_createDispute")
 			return s.post("/v1/charges/" + charge + "/dispute/close")
 		},
@@ -97,7 +97,7 @@ var operations = []operation{
 	},
 	{
 		name: "evidence whose receipt is lost", flow: "dispute.update", fault: "drop_after_acting", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			_, dispute := s.disputed("tok_createDispute")
 			return s.post("/v1/disputes/"+dispute, "evidence[customer_name]", "Jenny Rosen")
 		},
@@ -105,7 +105,7 @@ var operations = []operation{
 	},
 	{
 		name: "evidence at the charge's address", flow: "charge.dispute.update", twin: true, status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			charge, _ := s.disputed("tok_createDispute")
 			return s.post("/v1/charges/"+charge+"/dispute", "evidence[customer_name]", "Jenny Rosen")
 		},
@@ -113,7 +113,7 @@ var operations = []operation{
 	},
 	{
 		name: "payment intent", flow: "payment_intent.create", status: 200,
-		request: func(s stage) request { return s.intent("pm_card_visa", "automatic") },
+		request: func(s scenario) request { return s.intent("pm_card_visa", "automatic") },
 		leaves: []string{"1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured",
 			"1 × posted: charge",
 			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.succeeded",
@@ -125,7 +125,7 @@ var operations = []operation{
 		status: 400,
 		small:  true,
 		inside: true,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			r := s.intent("pm_card_visa", "automatic")
 			r.form.Del("payment_method_types[]") // then it needs a return_url
 			return r
@@ -135,7 +135,7 @@ var operations = []operation{
 	},
 	{
 		name: "confirmation that is declined", flow: "payment_intent.confirm", status: 402,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa")+"/confirm", "payment_method",
 				"pm_card_chargeDeclined")
 		},
@@ -149,7 +149,7 @@ var operations = []operation{
 		flow:   "payment_intent.confirm",
 		fault:  "drop_after_acting",
 		status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_intents/" + s.waiting("pm_card_visa") + "/confirm")
 		},
 		leaves: []string{"1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured",
@@ -160,7 +160,7 @@ var operations = []operation{
 	},
 	{
 		name: "confirmation with what a customer entered", flow: "payment_intent.confirm", twin: true, status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa")+"/confirm", "confirmation_token",
 				s.made(s.entered()))
 		},
@@ -172,7 +172,7 @@ var operations = []operation{
 	},
 	{
 		name: "confirmation that asks for the cardholder", flow: "payment_intent.confirm", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_intents/" + s.waiting("pm_card_authenticationRequired") + "/confirm")
 		},
 		leaves: []string{"1 × the card saw: authentication_required", "1 × intent requires_action",
@@ -182,7 +182,7 @@ var operations = []operation{
 	},
 	{
 		name: "capture of an intent", flow: "payment_intent.capture", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_intents/" + s.made(s.intent("pm_card_visa", "manual")) + "/capture")
 		},
 		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × intent succeeded",
@@ -194,7 +194,7 @@ var operations = []operation{
 	},
 	{
 		name: "cancellation of an intent", flow: "payment_intent.cancel", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_intents/" + s.made(s.intent("pm_card_visa", "manual")) + "/cancel")
 		},
 		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × intent canceled",
@@ -206,7 +206,7 @@ var operations = []operation{
 	},
 	{
 		name: "a cardholder's authentication", flow: "payment_intent.authenticate", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.authenticates(s.intent("pm_card_authenticationRequired", "automatic"))
 		},
 		leaves: []string{"1 × the card saw: authentication_required", "1 × the card saw: sale", "1 × intent succeeded",
@@ -217,7 +217,7 @@ var operations = []operation{
 	},
 	{
 		name: "payment of a checkout session", flow: "payment_page.confirm", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_pages/"+s.made(s.checkout())+"/confirm", "payment_method", "pm_card_visa")
 		},
 		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × intent succeeded",
@@ -230,7 +230,7 @@ var operations = []operation{
 	{
 		name: "payment with the last redemption of a promotion code and its coupon", flow: "payment_page.confirm",
 		twin: true, status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_pages/"+s.made(s.discounted())+"/confirm", "payment_method", "pm_card_visa")
 		},
 		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × coupon redeemed 1 and reserved 0",
@@ -245,14 +245,16 @@ var operations = []operation{
 	},
 	{
 		name: "expiry of a checkout session", flow: "checkout_session.expire", status: 200, small: true, inside: true,
-		request: func(s stage) request { return s.post("/v1/checkout/sessions/" + s.made(s.checkout()) + "/expire") },
+		request: func(s scenario) request {
+			return s.post("/v1/checkout/sessions/" + s.made(s.checkout()) + "/expire")
+		},
 		leaves: []string{"1 × session expired", "1 × product", "1 × price inactive", "1 × event product.created",
 			"1 × event price.created", "1 × event checkout.session.expired",
 			"1 × audited: checkout_session.create", "1 × audited: checkout_session.expire", "2 × request finished"},
 	},
 	{
 		name: "setup", flow: "setup_intent.confirm", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/setup_intents/"+s.made(s.setup())+"/confirm", "payment_method", "pm_card_visa")
 		},
 		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created",
@@ -262,7 +264,7 @@ var operations = []operation{
 	},
 	{
 		name: "setup that is confirmed when it is made", flow: "setup_intent.create", twin: true, status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method",
 				"pm_card_visa")
 		},
@@ -276,7 +278,7 @@ var operations = []operation{
 		status: 400,
 		small:  true,
 		inside: true,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/setup_intents", "confirm", "true", "payment_method", "pm_card_visa")
 		},
 		leaves: []string{"1 × setup requires_confirmation", "1 × event setup_intent.created",
@@ -284,7 +286,7 @@ var operations = []operation{
 	},
 	{
 		name: "a cardholder's authentication for a setup", flow: "setup_intent.authenticate", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.authenticates(
 				s.post("/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method",
 					"pm_card_authenticationRequired"))
@@ -296,37 +298,39 @@ var operations = []operation{
 	},
 	{
 		name: "customer", flow: "customer.create", status: 200, inside: true,
-		request: func(s stage) request { return s.post("/v1/customers", "name", "Jenny Rosen") },
+		request: func(s scenario) request { return s.post("/v1/customers", "name", "Jenny Rosen") },
 		leaves: []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create",
 			"1 × request finished"},
 	},
 	{
 		name: "customer who brings a payment method", flow: "customer.create", twin: true, status: 200,
-		request: func(s stage) request { return s.post("/v1/customers", "payment_method", "pm_card_visa") },
+		request: func(s scenario) request { return s.post("/v1/customers", "payment_method", "pm_card_visa") },
 		leaves: []string{"1 × customer", "1 × method attached", "1 × event customer.created",
 			"1 × event payment_method.attached",
 			"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
 	},
 	{
 		name: "customer whose payment method is declined", flow: "customer.create", twin: true, status: 402,
-		request: func(s stage) request { return s.post("/v1/customers", "payment_method", "pm_card_chargeDeclined") },
-		leaves:  []string{"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
+		request: func(s scenario) request {
+			return s.post("/v1/customers", "payment_method", "pm_card_chargeDeclined")
+		},
+		leaves: []string{"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
 	},
 	{
 		name: "customer who brings a card", flow: "customer.create", twin: true, status: 200,
-		request: func(s stage) request { return s.post("/v1/customers", "source", s.token()) },
+		request: func(s scenario) request { return s.post("/v1/customers", "source", s.token()) },
 		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created",
 			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create",
 			"1 × audited: customer.create", "2 × request finished", "1 × call executed"},
 	},
 	{
 		name: "customer whose card is declined", flow: "customer.create", twin: true, status: 402,
-		request: func(s stage) request { return s.post("/v1/customers", "source", "tok_chargeDeclined") },
+		request: func(s scenario) request { return s.post("/v1/customers", "source", "tok_chargeDeclined") },
 		leaves:  []string{"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
 	},
 	{
 		name: "card of a customer", flow: "card.create", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/customers/"+s.new("/v1/customers")+"/sources", "source", s.token())
 		},
 		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created",
@@ -336,7 +340,7 @@ var operations = []operation{
 	},
 	{
 		name: "card of a customer, declined", flow: "card.create", twin: true, status: 402,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/customers/"+s.new("/v1/customers")+"/sources", "source", "tok_chargeDeclined")
 		},
 		leaves: []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create",
@@ -344,7 +348,9 @@ var operations = []operation{
 	},
 	{
 		name: "change of a customer that brings a card", flow: "customer.update", status: 200,
-		request: func(s stage) request { return s.post("/v1/customers/"+s.new("/v1/customers"), "source", s.token()) },
+		request: func(s scenario) request {
+			return s.post("/v1/customers/"+s.new("/v1/customers"), "source", s.token())
+		},
 		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created", "1 × event customer.updated",
 			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create",
 			"1 × audited: customer.create",
@@ -356,14 +362,14 @@ var operations = []operation{
 		status: 200,
 		small:  true,
 		inside: true,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/webhook_endpoints", "url", "https://shop.example.com/", "enabled_events[]", "*")
 		},
 		leaves: []string{"1 × endpoint enabled", "1 × audited: webhook_endpoint.create", "1 × request finished"},
 	},
 	{
 		name: "attachment of a payment method", flow: "payment_method.attach", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			return s.post("/v1/payment_methods/pm_card_visa/attach", "customer", s.new("/v1/customers"))
 		},
 		leaves: []string{"1 × customer", "1 × method attached", "1 × event customer.created",
@@ -373,14 +379,14 @@ var operations = []operation{
 	},
 	{
 		name: "payout", flow: "payout.create", status: 200,
-		request: func(s stage) request { return s.payout() },
+		request: func(s scenario) request { return s.payout() },
 		leaves: append([]string{"1 × the card saw: payout", "1 × payout pending", "1 × posted: payout",
 			"1 × event payout.created",
 			"1 × audited: payout.create", "2 × request finished", "2 × call executed"}, earned...),
 	},
 	{
 		name: "payout's reversal", flow: "payout.reverse", status: 200,
-		request: func(s stage) request {
+		request: func(s scenario) request {
 			paid := s.payout()
 			paid.form.Set("method", "instant")
 			return s.post("/v1/payouts/" + s.made(paid) + "/reverse")
@@ -393,7 +399,7 @@ var operations = []operation{
 	},
 	{
 		name: "payout's cancellation", flow: "payout.cancel", status: 200,
-		request: func(s stage) request { return s.post("/v1/payouts/" + s.made(s.payout()) + "/cancel") },
+		request: func(s scenario) request { return s.post("/v1/payouts/" + s.made(s.payout()) + "/cancel") },
 		leaves: append([]string{"1 × the card saw: payout", "1 × the card saw: recall", "1 × payout canceled",
 			"1 × posted: payout", "1 × posted: payout_cancel",
 			"1 × event payout.created", "1 × event payout.canceled", "1 × audited: payout.create",

@@ -102,7 +102,7 @@ func TestPatroni(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	fmt.Printf("%d fail-overs: %d requests answered, none lost, none done twice, verify clean. After a fault commits "+
+	fmt.Printf("%d failovers: %d requests answered, none lost, none done twice, verify clean. After a fault commits "+
 		"were acknowledged again in %s. The %d requests that were under way had their answers %s after the fault, "+
 		"%s after commits were acknowledged again.\n",
 		rounds, len(all), spread(d.back), len(d.finish), spread(d.finish), spread(d.late))
@@ -128,11 +128,11 @@ func startDrill(t testing.TB) *drill {
 	for range 8 {
 		merchants = append(merchants, d.merchant(t))
 	}
-	d.loads = startPatientLoad(t, serving, merchants, 5*patience)
+	d.loads = startSlowLoad(t, serving, merchants, 5*timeout)
 	return d
 }
 
-// round is one fail-over.
+// round is one failover.
 func (d *drill) round(n int, f fault) {
 	const enough = 60
 	d.goOn("there is something to lose", enough)
@@ -181,7 +181,7 @@ func (d *drill) round(n int, f fault) {
 // goOn waits until the clients have more answers.
 func (d *drill) goOn(what string, more int64) {
 	before := finishedBy(d.loads)
-	deadline := time.Now().Add(5 * patience)
+	deadline := time.Now().Add(5 * timeout)
 	for finishedBy(d.loads) < before+more && !d.t.Failed() {
 		if time.Now().After(deadline) {
 			d.t.Fatalf("it never happened that %s", what)

@@ -18,9 +18,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// patience is how long a test waits for what must happen. Nothing takes a tenth
+// timeout is how long a test waits for what must happen. Nothing takes a tenth
 // of it on a machine that is not stuck.
-const patience = time.Minute
+const timeout = time.Minute
 
 // process is a running ratchet.
 type process struct {
@@ -64,7 +64,7 @@ func startProgram(t testing.TB, program string, env []string, args ...string) *p
 	case p.addr = <-isReady:
 	case <-p.gone:
 		t.Fatalf("%s ended before it was ready", p.name)
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("%s is not ready", p.name)
 	}
 	return p
@@ -114,7 +114,7 @@ func (p *process) wait() {
 	p.t.Helper()
 	select {
 	case <-p.gone:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		p.t.Fatalf("%s (pid %d) does not end", p.name, p.cmd.Process.Pid)
 	}
 }
@@ -152,7 +152,7 @@ func (p *process) end() {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never happened that %s", what)
 		}
@@ -164,7 +164,7 @@ func (p *process) dies() bool {
 	select {
 	case <-p.gone:
 		return true
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		return false
 	}
 }

@@ -26,7 +26,7 @@ func soakFor(t testing.TB, variable string, usual time.Duration) time.Duration {
 
 // TestSoak lets clients work while one process after another is killed, or asked
 // to leave as in a rolling restart, and replaced. The longer runs: make soak, make volume, and make mixed, in
-// which every other process is of an older version.
+// which every other process has an older version.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	i := installOnFastServer(t, startAcquirer(t))

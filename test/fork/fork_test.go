@@ -53,7 +53,8 @@ func TestFork(t *testing.T) {
 	}
 
 	t.Run("its program contains neither a demo nor a simulator nor a database server", func(t *testing.T) {
-		gone := []string{"internal/demo", "internal/shop", "internal/acquirer/simulator", "internal/postgres/local"}
+		gone := []string{"internal/demo", "internal/demo/shop", "internal/acquirer/simulator",
+			"internal/postgres/local"}
 		for name := range strings.Lines(f.run(t, "go", "list", "-deps", "./cmd/ratchet")) {
 			if slices.Contains(gone, strings.TrimPrefix(strings.TrimSpace(name), "example.com/pay/")) {
 				t.Errorf("it contains %s", name)

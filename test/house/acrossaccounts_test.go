@@ -21,7 +21,7 @@ var acrossAccounts = []struct {
 	{
 		because: "an operator names one object by its ID, and each act leaves an audit row",
 		statements: []string{"internal/apikey/list.go:listKeys", "internal/apikey/revoke.go:lockKey",
-			"internal/apikey/revoke.go:expireKey", "internal/erase/find.go:findSubject",
+			"internal/apikey/revoke.go:expireKey", "internal/privacy/find.go:findSubject",
 			"internal/ledger/operate.go:selectPosting",
 			"internal/webhook/operate.go:rollSecret", "internal/webhook/operate.go:eventExists",
 			"internal/webhook/operate.go:modeOfEvent", "internal/webhook/operate.go:resendEvent",
@@ -46,8 +46,8 @@ var acrossAccounts = []struct {
 		statements: []string{"internal/customer/test_clock_advance.go:clocksToSetReady",
 			"internal/daysum/daysum.go:accountsToCount", "internal/inbox/kept.go:dueKept",
 			"internal/idempotency/resume.go:resumeUnfinished", "internal/ledger/period.go:booksToClose",
-			"internal/payment/charge_expire.go:lapsedCharges", "internal/payout/balance_available.go:selectNotifiable",
-			"internal/payout/payout_daily.go:dailyPayoutsDue", "internal/payout/payout_transit.go:payoutsDue",
+			"internal/payment/charge_expire.go:selectExpired", "internal/payout/balance_available.go:selectNotifiable",
+			"internal/payout/payout_automatic.go:automaticPayoutsDue", "internal/payout/payout_transit.go:payoutsDue",
 			"internal/payout/settlement_late.go:lateParts", "internal/payout/settlement_late.go:putOffWaiting",
 			"internal/payout/settlement_show.go:chargesToShow", "internal/session/session_expire.go:dueSessions",
 			"internal/textindex/textindex.go:accountsToIndex", "internal/webhook/sweep.go:recallFromAhead",
@@ -56,7 +56,7 @@ var acrossAccounts = []struct {
 	},
 	{
 		because:    "a process parks those of its runs that it does not know of, of all accounts",
-		statements: []string{"internal/idempotency/operate.go:parkUndriven"},
+		statements: []string{"internal/idempotency/operate.go:parkUnexecuted"},
 	},
 	{
 		because: "it moves, seals or counts the rows of all accounts, and shows none of them",

@@ -24,6 +24,8 @@ type source struct {
 	path string // from the root of the repository
 	dir  string
 	file *ast.File
+
+	files *token.FileSet
 }
 
 // sources reads every file of Go under the directories, but for tests.
@@ -46,7 +48,7 @@ func sources(t *testing.T, dirs ...string) []source {
 				return err
 			}
 			name, err := filepath.Rel(root, path)
-			all = append(all, source{filepath.ToSlash(name), filepath.ToSlash(filepath.Dir(name)), file})
+			all = append(all, source{filepath.ToSlash(name), filepath.ToSlash(filepath.Dir(name)), file, files})
 			return err
 		})
 		if err != nil {

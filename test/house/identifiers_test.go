@@ -31,6 +31,15 @@ var retiredIdentifiers = map[string]string{
 	"laboratory":  "runner",
 	"belongings":  "fixtures",
 	"desk":        "dashboard, env",
+	"driven":      "executing",
+	"undriven":    "unexecuted",
+	"spend":       "consume, retire",
+	"lapse":       "expire, expiry",
+	"lapses":      "expires",
+	"lapsed":      "expired",
+	"patiently":   "retry, or the name of the timeout",
+	"station":     "recovery point",
+	"stations":    "recovery points",
 }
 
 // retiredNames are names that say nothing when they stand alone. Part of a longer name, such as cardholder, they may.

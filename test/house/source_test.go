@@ -56,5 +56,5 @@ func TestTheSourceIsEmbedded(t *testing.T) {
 	}
 }
 
-// unlinked are files that documents name and that are no source: they have no page.
+// unlinked are files that documents name but that are not source: they have no page.
 var unlinked = regexp.MustCompile(`^(\.github/|api/openapi\.yaml|docs/|test/[a-z]+/.*\.sql)`)

@@ -1,9 +1,13 @@
 package house_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/consumer"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
@@ -32,20 +36,42 @@ func TestEveryStatementFitsTheSchema(t *testing.T) {
 	}
 	for _, s := range all {
 		t.Run(s.Name, func(t *testing.T) {
-			sql, _ := s.Numbered()
-			_, err := conn.Conn().Prepare(t.Context(), "", sql)
-			if err != nil {
+			if err := prepare(t, conn.Conn(), s); err != nil {
 				t.Errorf("%s: %v\n%s", s.At, err, s.SQL)
 			}
 		})
 	}
 }
 
+const enterSchema = `SELECT set_config('search_path', $1, false)`
+
+// prepare has PostgreSQL prepare a statement. Those of the lab's designs are for the schema of any of them.
+func prepare(t *testing.T, conn *pgx.Conn, s statements.Statement) (err error) {
+	t.Helper()
+	sql, _ := s.Numbered()
+	schemas := []string{"public"}
+	if strings.HasPrefix(s.Name, ofDesigns) {
+		schemas = nil
+		for _, d := range lab.Designs {
+			schemas = append(schemas, design.Schema(d.Name))
+		}
+	}
+	for _, schema := range schemas {
+		if _, err := conn.Exec(t.Context(), enterSchema, schema); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = conn.Prepare(t.Context(), "", sql); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // createEverySchema adds to Ratchet's schema those of the acquirer and the lab.
 func createEverySchema(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	acquirertest.Start(t, db.URL) // makes the acquirer's own schema
-	if err := design.CreateSchema(t.Context(), db.Pool); err != nil {
+	if err := design.CreateSchemas(t.Context(), db.Pool); err != nil {
 		t.Fatal(err)
 	}
 	if err := consumer.CreateSchema(t.Context(), db.Pool); err != nil {

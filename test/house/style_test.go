@@ -36,6 +36,12 @@ var tics = []struct {
 	{tic(`stands`), "write is, represents or replaces"},
 	{tic(`lets? go|letting go`), "write release, void or drop"},
 	{tic(`he|his|him|himself`), "write they"},
+	{tic(`(?:that|which|what|who|it|this) (?:is|are|was|were) no`), "write \"is not a …\""},
+	{tic(`there (?:is|are|was|were) no such`), "write \"… not found\" or \"does not exist\""},
+	{tic(`(?:is|are|was|were) of (?:an?|the|one|another|its|this|that|no)`), "write has, belongs to or comes from"},
+	{tic(`anew`), "write again"},
+	{tic(`(?:take|fail)-overs?|look-ups?`), "write takeover, failover, lookup"},
+	{regexp.MustCompile(`(?:^(?://|--) |[.] )What (?:is|are|was|were) `), "begin with a noun, such as a request"},
 }
 
 func tic(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
@@ -46,7 +52,11 @@ var quoted = regexp.MustCompile("(?ms)^ *```.*?^ *```|^    .*?$|`[^`\n]*`|\\]\\(
 // exampleName names an example of the contract. It is an identifier.
 var exampleName = regexp.MustCompile(`(?m)^ *- name: \w+$`)
 
-// TestPlainEnglish rejects the tics in documents, and in the comments and strings of Go.
+// sqlText is a line of a comment in a migration: "-- …", or the text of a COMMENT ON.
+var sqlText = regexp.MustCompile(`^\s*(?:--|').*`)
+
+// TestPlainEnglish rejects the tics in documents, in the comments and strings of Go, and in
+// the comments of migrations.
 func TestPlainEnglish(t *testing.T) {
 	t.Parallel()
 	var found []string
@@ -58,13 +68,15 @@ func TestPlainEnglish(t *testing.T) {
 	for _, dir := range []string{"api", "cmd", "internal", "migrations", "test", "web"} {
 		found = append(found, ticsInGo(t, filepath.Join(root, dir))...)
 	}
+	found = append(found, ticsInMigrations(t)...)
 	for _, one := range found {
 		t.Error(one)
 	}
 }
 
 // exceptions are words that only look like tics.
-var exceptions = strings.NewReplacer("'nobody'", "") // the Unix account
+var exceptions = strings.NewReplacer("'nobody'", "", // the Unix account
+	"no longer", "not", "no more", "not", "// What is the boundary", "")
 
 func findTics(text string) (found []string) {
 	text = exceptions.Replace(text)
@@ -92,6 +104,26 @@ func ticsInDocument(t *testing.T, page string) (found []string) {
 	for i, line := range strings.Split(prose, "\n") {
 		for _, one := range findTics(line) {
 			found = append(found, page+":"+strconv.Itoa(i+1)+": "+one)
+		}
+	}
+	return found
+}
+
+func ticsInMigrations(t *testing.T) (found []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, "migrations/*.sql"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no migrations found: %v", err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			for _, one := range findTics(sqlText.FindString(line)) {
+				found = append(found, "migrations/"+filepath.Base(path)+":"+strconv.Itoa(i+1)+": "+one)
+			}
 		}
 	}
 	return found

@@ -65,7 +65,7 @@ var mayStay = []string{}
 // pagePackages hold strings that a page shows.
 var pagePackages = []string{"internal/dashboard", "internal/dashboard/ui", "internal/dashboard/sales",
 	"internal/dashboard/developers", "internal/login", "internal/docsite", "internal/checkout",
-	"internal/shop", "internal/lab/page", "internal/inspect", "web"}
+	"internal/demo/shop", "internal/lab/page", "internal/inspect", "web"}
 
 func TestPagesArePlainEnglish(t *testing.T) {
 	t.Parallel()

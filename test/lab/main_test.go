@@ -32,14 +32,11 @@ func build(t *testing.T, names ...string) string {
 }
 
 // open starts a lab of the test's own.
-func open(t *testing.T, programs string, standIn bool) *runner.Runner {
+func open(t *testing.T, programs string, c runner.Config) *runner.Runner {
 	t.Helper()
-	s, err := runner.Open(t.Context(), runner.Config{
-		Ratchet:     filepath.Join(programs, "ratchet"),
-		Lab:         filepath.Join(programs, "ratchet-lab"),
-		DatabaseURL: pgtest.New(t).URL,
-		StandIn:     standIn,
-	})
+	c.Ratchet, c.Lab = filepath.Join(programs, "ratchet"), filepath.Join(programs, "ratchet-lab")
+	c.DatabaseURL = pgtest.New(t).URL
+	s, err := runner.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,11 +76,11 @@ func TestMatrix(t *testing.T) {
 	programs := build(t, "ratchet", "ratchet-lab")
 
 	t.Run("each cell comes out as it is recorded", func(t *testing.T) {
-		wantCells(t, open(t, programs, false), lab.Designs)
+		wantCells(t, open(t, programs, runner.Config{}), lab.Designs)
 	})
 
 	t.Run("Ratchet is right, too, where a worker retries, alone or beside the client", func(t *testing.T) {
-		s := open(t, programs, false)
+		s := open(t, programs, runner.Config{})
 		ratchet, _ := lab.FindDesign("ratchet")
 		var cases []lab.Case
 		for _, name := range []string{"before-bank", "answer-not-recorded", "commit-sent", "stopped"} {
@@ -100,7 +100,7 @@ func TestMatrix(t *testing.T) {
 	})
 
 	t.Run("the life of the lock decides whether Redis charges twice", func(t *testing.T) {
-		s := open(t, programs, false)
+		s := open(t, programs, runner.Config{})
 		design, _ := lab.FindDesign("redis-1s")
 		fault, _ := lab.FindFault("slow-bank")
 		for lock, want := range map[int]int{1: 2, 30: 1} {
@@ -122,7 +122,19 @@ func TestMatrix(t *testing.T) {
 		onRedis := slices.DeleteFunc(slices.Clone(lab.Designs), func(d lab.Design) bool {
 			return !d.OnRedis()
 		})
-		wantCells(t, open(t, programs, true), onRedis)
+		wantCells(t, open(t, programs, runner.Config{StandIn: true}), onRedis)
+	})
+
+	t.Run("the broker that the lab compiles gives the same cells as the one of the distribution", func(t *testing.T) {
+		if runner.BrokerServer() == "" {
+			t.Skip("there is no nats-server here: the whole matrix was run with the compiled one")
+		}
+		broker, err := runner.BuildBroker(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		onBroker := slices.DeleteFunc(slices.Clone(lab.Designs), func(d lab.Design) bool { return !d.Queue })
+		wantCells(t, open(t, programs, runner.Config{Broker: broker}), onBroker)
 	})
 }
 

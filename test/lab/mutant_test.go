@@ -14,38 +14,19 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
 
-// TestMutant removes the derived key from Ratchet, as the first exercise does, and wants the
-// bank to charge twice.
+// TestMutant does each exercise: it removes the safeguard from Ratchet, runs the fault, and asks
+// the bank and our books. They have to say what the exercise says they do.
 func TestMutant(t *testing.T) {
 	t.Parallel()
-	programs := build(t, "ratchet-lab") // its ratchet is the mutant
-	t.Run("without the derived key the bank charges twice, and our books do not show it", func(t *testing.T) {
-		t.Parallel()
-		root, err := mutant.SourceTree(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, _ := mutant.Find("derived-key")
-		program, err := e.Build(t.Context(), root, t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := runner.Open(t.Context(), runner.Config{Ratchet: program, Lab: filepath.Join(programs, "ratchet-lab"),
-			DatabaseURL: pgtest.New(t).URL, StandIn: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		ratchet, _ := lab.FindDesign("ratchet")
-		fault, _ := lab.FindFault(e.Fault)
-		run, err := s.Run(t.Context(), lab.Case{Design: ratchet, Fault: fault}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if run.Charged != e.Charged || run.Booked != e.Booked {
-			t.Errorf("%s The exercise says %d and %d.\n%s", run.Title(), e.Booked, e.Charged, story(run))
-		}
-	})
+	programs := build(t, "ratchet-lab")  // its ratchet is the mutant
+	for _, e := range mutant.Exercises { // one after the other: each compiles a Ratchet
+		t.Run(e.Name, func(t *testing.T) {
+			run := runExercise(t, programs, e)
+			if run.Charged != e.Charged || run.Booked != e.Booked {
+				t.Errorf("%s The exercise says %d and %d.\n%s", run.Title(), e.Booked, e.Charged, story(run))
+			}
+		})
+	}
 
 	t.Run("where the source is missing, the command says so", func(t *testing.T) {
 		t.Parallel()
@@ -70,4 +51,30 @@ func TestMutant(t *testing.T) {
 			}
 		}
 	})
+}
+
+// runExercise compiles Ratchet without the safeguard of an exercise and runs its fault.
+func runExercise(t *testing.T, programs string, e mutant.Exercise) lab.Run {
+	t.Helper()
+	root, err := mutant.SourceTree(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := e.Build(t.Context(), root, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := runner.Open(t.Context(), runner.Config{Ratchet: program, Lab: filepath.Join(programs, "ratchet-lab"),
+		DatabaseURL: pgtest.New(t).URL, StandIn: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ratchet, _ := lab.FindDesign("ratchet")
+	fault, _ := lab.FindFault(e.Fault)
+	run, err := s.Run(t.Context(), lab.Case{Design: ratchet, Fault: fault}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }

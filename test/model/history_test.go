@@ -16,8 +16,8 @@ const (
 	charges      = 96
 	opsEach      = 120 // requests each client makes before it insists on answers
 	hurried      = 0.2
-	patience     = time.Minute
-	impatience   = 40 * time.Millisecond
+	timeout      = time.Minute
+	shortTimeout = 40 * time.Millisecond
 	settleWithin = time.Minute
 )
 
@@ -109,11 +109,11 @@ func TestHistory(t *testing.T) {
 
 	var history []porcupine.Operation
 	var mu sync.Mutex
-	originals := map[string]int{} // answers per key that were no replays
+	originals := map[string]int{} // answers per key that were not replays
 	began := time.Now()
-	ask := func(client int, key string, patience time.Duration) response {
+	ask := func(client int, key string, timeout time.Duration) response {
 		call := time.Since(began)
-		r := in.charge(rand.IntN(len(in.servers)), key, chargeForm, patience)
+		r := in.charge(rand.IntN(len(in.servers)), key, chargeForm, timeout)
 		got := response{kind: nothing}
 		switch r.status {
 		case http.StatusOK, http.StatusPaymentRequired:
@@ -140,9 +140,9 @@ func TestHistory(t *testing.T) {
 			for n := range opsEach {
 				// All clients work on the same few charges at about the same time.
 				key := fmt.Sprintf("charge-%d", min(charges-1, n*charges/opsEach+rand.IntN(3)))
-				wait := patience
+				wait := timeout
 				if rand.Float64() < hurried {
-					wait = impatience
+					wait = shortTimeout
 				}
 				ask(client, key, wait)
 			}
@@ -152,7 +152,7 @@ func TestHistory(t *testing.T) {
 	for n := range charges {
 		key := fmt.Sprintf("charge-%d", n)
 		deadline := time.Now().Add(settleWithin)
-		for ask(0, key, patience).kind != final {
+		for ask(0, key, timeout).kind != final {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s has no answer yet", key)
 			}

@@ -60,9 +60,9 @@ type reply struct {
 	body     string
 }
 
-// charge asks a server for a charge and waits for patience.
-func (in *installation) charge(server int, key, form string, patience time.Duration) reply {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// charge asks a server for a charge and waits for timeout.
+func (in *installation) charge(server int, key, form string, timeout time.Duration) reply {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, in.servers[server]+"/v1/charges",
 		strings.NewReader(form))

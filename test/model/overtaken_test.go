@@ -15,7 +15,7 @@ func TestOvertakenCharge(t *testing.T) {
 		in := install(t, 2)
 		begun, goOn := in.acquirer.Stall(t)
 		first := make(chan reply, 1)
-		go func() { first <- in.charge(0, "k", chargeForm, patience) }()
+		go func() { first <- in.charge(0, "k", chargeForm, timeout) }()
 		<-begun
 
 		// Its lease runs out. The row may be in use: the update waits for it.
@@ -23,7 +23,7 @@ func TestOvertakenCharge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		winner := in.charge(1, "k", chargeForm, patience)
+		winner := in.charge(1, "k", chargeForm, timeout)
 		goOn()
 		loser := <-first
 		if winner.status != http.StatusOK || loser.status != http.StatusOK || winner.body != loser.body {

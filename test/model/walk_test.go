@@ -20,7 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
-// A walk is any sequence of new requests, retries, deaths, stalls, take-overs
+// A walk is any sequence of new requests, retries, deaths, stalls, takeovers
 // and archiving. After every step money has moved once or not at
 // all for each key, an answer that was given once never changes, and a
 // request matches its recovery points. When a walk fails, rapid shows the
@@ -62,7 +62,7 @@ type walk struct {
 	*world
 	ctx     context.Context
 	answers map[string]phase.Response // final ones, by key
-	lost    map[string]phase.Response // those the database has lost in a fail-over
+	lost    map[string]phase.Response // those the database has lost in a failover
 	rows    map[string]row            // by key, after the step before
 	stalled []*stalled                // in their calls, alive or taken for dead
 	waiting []*stalled                // overtaken, waiting for the winner's answer
@@ -144,19 +144,19 @@ func (w *walk) ask(t *rapid.T) {
 	w.become(rapid.SampledFrom(fates).Draw(t, "fate"))
 	defer w.become(goesWell)
 	before := w.read(t)[key]
-	driven := w.driven(t)[key]
+	executing := w.executing(t)[key]
 	got, lived := <-w.serve(process, key, w.order(key))
 	if !lived {
 		w.die(t, process)
 		return
 	}
-	w.answered(t, key, before, driven, got)
+	w.answered(t, key, before, executing, got)
 }
 
 // answered judges what a client received, given how its key stood when it asked.
-func (w *walk) answered(t *rapid.T, key string, before row, driven bool, got result) {
+func (w *walk) answered(t *rapid.T, key string, before row, executing bool, got result) {
 	switch {
-	case driven:
+	case executing:
 		w.wantRefusal(t, got, http.StatusConflict)
 	case before.State == idempotency.Archived:
 		w.wantRefusal(t, got, http.StatusBadRequest)
@@ -165,19 +165,19 @@ func (w *walk) answered(t *rapid.T, key string, before row, driven bool, got res
 	}
 }
 
-// driven are the keys that a process works on which is not taken for dead.
-func (w *walk) driven(t *rapid.T) map[string]bool {
+// executing are the keys that a process works on which is not taken for dead.
+func (w *walk) executing(t *rapid.T) map[string]bool {
 	found, _ := w.pool.Query(w.ctx, `
 		SELECT r.key FROM request_status r JOIN workers w ON w.id = r.owner WHERE r.account_id = $1`, w.account)
 	names, err := pgx.CollectRows(found, pgx.RowTo[string])
 	if err != nil {
 		t.Fatal(err)
 	}
-	driven := map[string]bool{}
+	executing := map[string]bool{}
 	for _, key := range names {
-		driven[key] = true
+		executing[key] = true
 	}
-	return driven
+	return executing
 }
 
 // record takes down what a client received: a final answer is the only one there is,
@@ -193,7 +193,7 @@ func (w *walk) record(t *rapid.T, key string, got result) {
 			t.Fatalf("key %s was answered twice, and the second answer does not say that it is a replay", key)
 		}
 		if lost, is := w.lost[key]; is && !bytes.Equal(lost.Body, got.answer.Body) {
-			t.Fatalf("key %s was answered %s, and after a fail-over %s", key, lost.Body, got.answer.Body)
+			t.Fatalf("key %s was answered %s, and after a failover %s", key, lost.Body, got.answer.Body)
 		}
 		w.answers[key] = got.answer
 		return
@@ -252,7 +252,7 @@ func (w *walk) stall(t *rapid.T) {
 	w.mu.Lock()
 	w.now, w.stalling = goesWell, s.stall
 	w.mu.Unlock()
-	before, driven := w.read(t)[key], w.driven(t)[key]
+	before, executing := w.read(t)[key], w.executing(t)[key]
 	s.ended = w.serve(process, key, w.order(key))
 	select {
 	case <-s.began:
@@ -261,7 +261,7 @@ func (w *walk) stall(t *rapid.T) {
 		w.mu.Lock()
 		w.stalling = nil
 		w.mu.Unlock()
-		w.answered(t, key, before, driven, got)
+		w.answered(t, key, before, executing, got)
 	}
 }
 
@@ -276,7 +276,7 @@ func (w *walk) wake(t *rapid.T) {
 	w.stalled = slices.Delete(w.stalled, at, at+1)
 	s.dead = rapid.Bool().Draw(t, "to a dead line")
 	before, refused := w.read(t)[s.key], w.fenced.Load()
-	othersWork := w.driven(t)[s.key] && *before.Owner != s.owner
+	othersWork := w.executing(t)[s.key] && *before.Owner != s.owner
 	close(s.release)
 	ended := w.endsOrWaits(t, s, refused)
 	now := w.read(t)[s.key]
@@ -305,7 +305,7 @@ func (w *walk) endsOrWaits(t *rapid.T, s *stalled, refused int32) *result {
 			return &got
 		default:
 		}
-		if w.fenced.Load() > refused && w.driven(t)[s.key] {
+		if w.fenced.Load() > refused && w.executing(t)[s.key] {
 			return nil
 		}
 	}
@@ -315,9 +315,9 @@ func (w *walk) endsOrWaits(t *rapid.T, s *stalled, refused int32) *result {
 
 // listen collects the responses of attempts that were overtaken.
 func (w *walk) listen(t *rapid.T) {
-	driven := w.driven(t)
+	executing := w.executing(t)
 	w.waiting = slices.DeleteFunc(w.waiting, func(s *stalled) bool {
-		if driven[s.key] {
+		if executing[s.key] {
 			return false
 		}
 		w.record(t, s.key, <-s.ended)
@@ -373,13 +373,13 @@ func (w *walk) complete(t *rapid.T) {
 
 func (w *walk) completeOnce(t *rapid.T, process int) {
 	w.exec(t, w.ctx, "UPDATE runs SET due_at = clock_timestamp() WHERE state = 'parked'")
-	engine, driven := w.engines[process], w.driven(t)
+	engine, executing := w.engines[process], w.executing(t)
 	taken, err := idempotency.ResumeUnfinished(w.ctx, w.pool, engine.Known(), w.owners[process], 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range taken {
-		if driven[r.Key] {
+		if executing[r.Key] {
 			t.Fatalf("the completer took key %s from a process that lives", r.Key)
 		}
 		ended := make(chan bool, 1)

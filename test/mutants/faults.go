@@ -78,7 +78,7 @@ var faults = []fault{
 		pkg: phaseTest, test: "TestGenerations/once that person has it tried again, it is asked under the next key",
 	},
 	{
-		name:  "a take-over does not raise the epoch",
+		name:  "a takeover does not raise the epoch",
 		edits: []edit{{resume, "const takeOver = `epoch = r.epoch + 1,", "const takeOver = `epoch = r.epoch,"}},
 		pkg:   phaseTest,
 		test:  "TestOvertaken/it cannot commit a phase that only writes while its successor is still at work",
@@ -148,7 +148,7 @@ var faults = []fault{
 		pkg: modelTest, test: "TestOvertakenCharge/the books hold a charge once though two servers brought its answer",
 	},
 	{
-		// One guard is enough: a run is of its request's transaction, or there is no answer.
+		// One guard is enough: a run comes from its request's transaction, or there is no answer.
 		name: "a run may begin behind the answer of its request",
 		edits: []edit{
 			{requests, " AND q.xmin = pg_current_xact_id()::xid)", ")"},
@@ -298,13 +298,13 @@ var faults = []fault{
 	{
 		name:  "the derived key has the epoch in it",
 		edits: shared(mutant.EpochInKey),
-		pkg:   phaseTest, test: "TestDerivedKey/nor does one after attempts, take-overs and a second generation",
+		pkg:   phaseTest, test: "TestDerivedKey/nor does one after attempts, takeovers and a second generation",
 	},
 	{
 		name: "the derived key is made of the row's id",
 		edits: []edit{{"internal/idempotency/fingerprint.go",
 			`"derived-key/1", r.AccountID, mode, r.Key,`, `"derived-key/1", r.AccountID, mode, r.ID,`}},
-		pkg: phaseTest, test: "TestDerivedKey/a fail-over that forgot the request does not make its retry pay twice",
+		pkg: phaseTest, test: "TestDerivedKey/a failover that forgot the request does not make its retry pay twice",
 	},
 	{
 		name: "the route is left out of the fingerprint",
@@ -338,7 +338,7 @@ var faults = []fault{
 	},
 	{
 		name:  "a call is sent again after the acquirer has forgotten its key",
-		edits: []edit{{foreign, "Send, x.databaseTime().Sub(call.AskedAt) > p.keyRetention", "Send, false"}},
+		edits: []edit{{foreign, "Send, x.databaseTime().Sub(call.SentAt) > p.keyRetention", "Send, false"}},
 		pkg:   phaseTest,
 		test:  "TestMemoryWindow/a call whose key the acquirer may have forgotten is looked up and never sent again",
 	},
@@ -361,7 +361,7 @@ var faults = []fault{
 		pkg: phaseTest, test: "TestKey/what its own first attempt has done does not refuse a retry",
 	},
 	{
-		name: "a replay encodes the answer anew",
+		name: "a replay encodes the answer again",
 		edits: []edit{{serve, "	\"context\"\n", "	\"context\"\n	\"encoding/json\"\n"},
 			{serve, "case found.State == idempotency.Finished:\n", `case found.State == idempotency.Finished:
 			var body any
@@ -795,7 +795,7 @@ var faults = []fault{
 		edits: []edit{{"internal/webhook/claim.go", "RETURNING event_id, attempt, started_at`",
 			"RETURNING event_id, attempt, (SELECT d.created_at FROM webhook_deliveries d WHERE d.event_id = " +
 				"webhook_attempts.event_id AND d.endpoint_id = webhook_attempts.endpoint_id)`"}},
-		pkg: sdkTest, test: "TestWebhooks/what fails is tried again, signed anew",
+		pkg: sdkTest, test: "TestWebhooks/what fails is tried again, with a new signature",
 	},
 	{
 		name: "a delivery is written down as made before the answer is there",
@@ -809,26 +809,26 @@ var faults = []fault{
 	},
 	{
 		name:  "an erased customer keeps the name",
-		edits: []edit{{"internal/erase/erase.go", "UPDATE customers SET name = NULL, ", "UPDATE customers SET "}},
-		pkg:   "./internal/erase",
+		edits: []edit{{"internal/privacy/erase.go", "UPDATE customers SET name = NULL, ", "UPDATE customers SET "}},
+		pkg:   "./internal/privacy",
 		test:  "TestErase/nothing is left of a person, the books still agree, and the chain holds",
 	},
 	{
 		name: "evidence outlives the person",
-		edits: []edit{{"internal/erase/erase.go", "SET evidence = redact_pii(evidence, true), metadata",
+		edits: []edit{{"internal/privacy/erase.go", "SET evidence = redact_pii(evidence, true), metadata",
 			"SET metadata"}},
-		pkg:  "./internal/erase",
+		pkg:  "./internal/privacy",
 		test: "TestErase/nothing is left of a person, the books still agree, and the chain holds",
 	},
 	{
 		name:  "a retry of a lost charge does not look for the adopted one",
-		edits: []edit{{"internal/payment/charge_create.go", "if s.Answer.Replayed {", "if false {"}},
+		edits: []edit{{"internal/payment/charge_create.go", "if s.Result.Replayed {", "if false {"}},
 		pkg:   sdkTest,
 		test:  "TestAdoption/a retry of a lost request is answered with what was adopted, and charges no card",
 	},
 	{
 		name: "a retry of a lost payment does not look for the adopted charge",
-		edits: []edit{{"internal/payment/payment_intent_confirm.go", "if s.Answer.Approved && s.Answer.Replayed {",
+		edits: []edit{{"internal/payment/payment_intent_confirm.go", "if s.Result.Approved && s.Result.Replayed {",
 			"if false {"}},
 		pkg:  sdkTest,
 		test: "TestAdoption/a retry of a lost request is answered with what was adopted, and charges no card",

@@ -72,7 +72,7 @@ func asDelivered() []string {
 
 func open(ctx context.Context, o options) (s *street, err error) {
 	s = &street{client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
-	if s.Deployment, err = deployment.Start(ctx, deployment.Options{Env: asDelivered()}); err != nil {
+	if s.Deployment, err = deployment.Start(ctx, deployment.Options{Env: asDelivered(), ReuseWAL: true}); err != nil {
 		return s, err
 	}
 	var account string
@@ -233,7 +233,7 @@ func run(ctx context.Context, o options) error {
 	all, refused, sent := map[string][]outcome{}, []string{}, 0
 	for range o.rounds {
 		for _, l := range loads {
-			alone := s.live(ctx, o.each) // anew each time: the machine is not the same from one minute to the next
+			alone := s.live(ctx, o.each) // again each time: the machine is not the same from one minute to the next
 			with, asked := s.beside(ctx, l, o)
 			if ctx.Err() != nil {
 				return ctx.Err()

@@ -69,7 +69,7 @@ func (n *Node) Kill() {
 	all = n.server()
 	signal(all, syscall.SIGKILL)
 	for _, pid := range all { // a new server refuses to start beside them
-		for deadline := time.Now().Add(patience); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(timeout); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				n.t.Fatalf("patroni: a process of %s (pid %d) survived SIGKILL", n.Name, pid)
 			}
@@ -137,12 +137,12 @@ func signal(pids []int, s syscall.Signal) {
 	}
 }
 
-// impatient asks a Patroni that may be stalled.
-var impatient = &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+// probeClient asks a Patroni that may be stalled.
+var probeClient = &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // leads reports whether the node's Patroni holds the leader's key and its server takes writes.
 func (n *Node) leads() bool {
-	response, err := impatient.Get("http://" + n.api + "/primary")
+	response, err := probeClient.Get("http://" + n.api + "/primary")
 	if err != nil {
 		return false
 	}
@@ -160,7 +160,7 @@ type member struct {
 
 // members is the cluster as the node sees it.
 func (n *Node) members() ([]member, error) {
-	response, err := impatient.Get("http://" + n.api + "/cluster")
+	response, err := probeClient.Get("http://" + n.api + "/cluster")
 	if err != nil {
 		return nil, err
 	}

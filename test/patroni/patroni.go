@@ -33,9 +33,9 @@ var configuration string
 const (
 	password = "only-for-tests"
 
-	// patience is how long a cluster may take to become whole: a node that was killed is
-	// rewound, or copied anew.
-	patience = 4 * time.Minute
+	// timeout is how long a cluster may take to become whole: a node that was killed is
+	// rewound, or copied again.
+	timeout = 4 * time.Minute
 
 	// Ours is the name of the database.
 	Ours = "ratchet"
@@ -282,7 +282,7 @@ func whole(all []member) bool {
 
 func (c *Cluster) wait(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.tell()
 			c.t.Fatalf("patroni: it never happened that %s", what)

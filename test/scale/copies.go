@@ -55,7 +55,7 @@ func digest(parts ...[]byte) string {
 var notCopied = []string{"audit_blocks", "audit_detachments", "ledger_periods", "ledger_period_sums",
 	"counted", "charge_days", "charges_to_count", "attempt_days", "attempts_to_count", "swept_before",
 	"search_blocks", "search_changes",
-	"archived_answers", "workers",
+	"archived_answers", "workers", "root_secrets",
 	"flows", "recovery_points", "schema_revision", "settlement_differences", "acquirer.schema_migrations"}
 
 const listColumns = `
@@ -87,7 +87,7 @@ type piece struct {
 	text string
 	at   time.Time // of a moment or an id
 	n    int64     // of a number
-	of   []piece   // what a digest is of
+	of   []piece   // what a digest is of, or the ID of the key that has the hash
 	said [][]piece // what the digest of an answer is of, value by value
 }
 
@@ -101,9 +101,10 @@ const (
 	seconds       // since 1970, in JSON
 	book          // number of a book
 	movement      // number of a movement
-	ownKey        // an idempotency key that is no id
+	ownKey        // an idempotency key that is not an ID
 	digested      // SHA-256 of a message, in any table
 	answered      // SHA-256 of a request and its answer
+	keyed         // hash of an API key, as the audit trail writes it
 	computed      // from the row's other columns
 )
 
@@ -113,6 +114,7 @@ type reader struct {
 	oldest time.Time       // nothing in the story is older: ids whose time is are none
 	setUp  map[string]bool // ids that were there before the day
 
+	keys     map[string]string   // IDs of API keys by their hashes in hexadecimal
 	messages map[string]string   // bodies from the inbox by their digests, both as COPY writes them
 	answers  map[string][]string // the values of answeredColumns by their digests in the audit trail
 }
@@ -157,6 +159,9 @@ func (r *reader) read(ctx context.Context) (all []table, err error) {
 		"SET bytea_output = 'escape'; SET timezone = 'UTC'; SET datestyle = 'ISO'"); err != nil {
 		return nil, err
 	}
+	if err := r.readKeys(ctx, known); err != nil {
+		return nil, err
+	}
 	if err := r.readMessages(ctx, known); err != nil {
 		return nil, err
 	}
@@ -182,6 +187,23 @@ func (r *reader) read(ctx context.Context) (all []table, err error) {
 	}
 	slices.SortFunc(all, func(a, b table) int { return strings.Compare(a.name, b.name) })
 	return all, nil
+}
+
+func (r *reader) readKeys(ctx context.Context, known map[string][]column) error {
+	r.keys = map[string]string{}
+	if known["api_keys"] == nil {
+		return nil // the acquirer's database has none
+	}
+	rows, err := r.conn.Query(ctx, "SELECT encode(hash, 'hex'), id FROM api_keys")
+	if err != nil {
+		return fmt.Errorf("read api_keys: %w", err)
+	}
+	var hash, id string
+	_, err = pgx.ForEachRow(rows, []any{&hash, &id}, func() error {
+		r.keys[hash] = id
+		return nil
+	})
+	return err
 }
 
 func (r *reader) readMessages(ctx context.Context, known map[string][]column) error {
@@ -250,7 +272,8 @@ func (r *reader) parse(columns []column, line string) row {
 }
 
 var (
-	names = regexp.MustCompile(`rk_[0-9A-Za-z_-]{43}|[a-z]+(?:_[a-z]+)*_[0-9A-Za-z]{24}|:1[6-9][0-9]{8}\b`)
+	names = regexp.MustCompile(`rk_[0-9A-Za-z_-]{43}|[a-z]+(?:_[a-z]+)*_[0-9A-Za-z]{24}|:1[6-9][0-9]{8}\b|` +
+		`\b[0-9a-f]{64}\b`)
 	// copyTime is how COPY writes a timestamptz.
 	copyTime = "2006-01-02 15:04:05.999999-07"
 )
@@ -320,6 +343,12 @@ func (r *reader) recognize(text string) piece {
 		n, _ := strconv.ParseInt(text[1:], 10, 64)
 		return piece{kind: seconds, n: n}
 	}
+	if len(text) == 64 {
+		if id, known := r.keys[text]; known {
+			return piece{kind: keyed, of: r.names(id)}
+		}
+		return piece{text: text}
+	}
 	if strings.HasPrefix(text, "rk_") && len(text) == 46 {
 		return piece{kind: derived, text: text}
 	}
@@ -372,6 +401,11 @@ func (p place) writeField(out *bytes.Buffer, t *table, r row, field []piece, val
 			out.WriteString(digest(plain(body.String())))
 		case answered:
 			out.WriteString(p.answerDigest(t, r, part.said, values))
+		case keyed:
+			var id bytes.Buffer
+			p.writeField(&id, t, r, part.of, values)
+			hash := recomputed["api_keys.hash"](map[string]string{"id": id.String()})
+			out.WriteString(strings.TrimPrefix(hash, `\\x`))
 		case name:
 			p.writeName(out, part)
 		case derived:

@@ -98,6 +98,26 @@ func TestCopies(t *testing.T) {
 		}
 	})
 
+	t.Run("a key has another hash, and the audit trail says which", func(t *testing.T) {
+		t.Parallel()
+		with := *r
+		key := id.New("key", made)
+		hash := strings.Repeat("0123456789abcdef", 4)
+		with.keys = map[string]string{hash: key}
+		var out bytes.Buffer
+		second.write(&out, &table{name: "audit_events"}, row{fields: [][]piece{
+			with.cut(column{"audit_events", "details", "text"}, `{"kind":"secret","hash":"`+hash+`"}`)}})
+		copy := copied(t, column{"api_keys", "id", "text"}, key)
+		want := `{"kind":"secret","hash":"` + strings.TrimPrefix(digest([]byte(copy)), `\\x`) + `"}`
+		if got := strings.TrimSuffix(out.String(), "\n"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		other := strings.Repeat("f", 64)
+		if got := copied(t, column{"audit_events", "details", "text"}, other); got != other {
+			t.Errorf("got %s of a hash that no key has", got)
+		}
+	})
+
 	t.Run("the digest of an answer is that of the copied request and its answer", func(t *testing.T) {
 		t.Parallel()
 		with := *r

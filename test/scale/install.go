@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -239,15 +241,27 @@ func (i *installation) maintain(ctx context.Context, sql string) error {
 
 // verify proves the books, as `ratchet verify` does.
 func (i *installation) verify(ctx context.Context) error {
-	report, err := verify.Run(ctx,
-		verify.Config{Pool: i.Pool, Acquirer: simulator.Records{DB: i.theirs}, AuditKeys: i.AuditKeys()})
+	var took []time.Duration
+	last := time.Now()
+	report, err := verify.Run(ctx, verify.Config{Pool: i.Pool, Acquirer: simulator.Records{DB: i.theirs},
+		AuditKeys: i.AuditKeys(), Progress: func(int, int) {
+			took, last = append(took, time.Since(last)), time.Now()
+		}})
 	if err != nil {
 		return err
 	}
-	if report.Verdict() != verify.OK {
+	if report.ExitCode() != verify.OK {
 		_ = report.Print(os.Stdout)
 		return fmt.Errorf("verify: the installation is not consistent")
 	}
-	fmt.Printf("verify: everything holds, in %s\n", report.Took.Round(time.Millisecond))
+	fmt.Printf("verify: everything holds, in %s; the slowest rules:\n", report.Took.Round(time.Millisecond))
+	slowest := make([]int, len(took))
+	for n := range slowest {
+		slowest[n] = n
+	}
+	slices.SortFunc(slowest, func(a, b int) int { return cmp.Compare(took[b], took[a]) })
+	for _, n := range slowest[:min(len(slowest), 10)] {
+		fmt.Printf("  %8.0f ms  %s\n", took[n].Seconds()*1000, report.Checks[n].Rule)
+	}
 	return nil
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/ratchet-pay/ratchet/test/statements"
 )
 
-// Packages whose statements may read everything, or that are no part of an installation.
-var mayReadAll = []string{"internal/verify/", "internal/shop/", "internal/demo/", "internal/lab/", "internal/pgtest/",
+// Packages whose statements may read everything, or that are not part of an installation.
+var mayReadAll = []string{"internal/verify/", "internal/demo/", "internal/lab/", "internal/pgtest/",
 	"internal/postgres/", "internal/testapp/"}
 
 // mayReadMuch are statements that may read a large part of a table, and why. A name that ends with a slash is a
 // package. One statement that serves a merchant is here: a catalog grows with what is sold, and not with payments.
 var mayReadMuch = map[string]string{
 	"internal/audit/seal.go:leftBehind":             "it is asked only until a restored database has its first block",
-	"internal/erase/":                               "an operator erases a person, whom any object may mention",
+	"internal/privacy/":                             "an operator erases a person, whom any object may mention",
 	"internal/idempotency/operate.go:listRequests":  "an operator looks for requests, and names few filters",
 	"internal/webhook/operate.go:eventExists":       "an operator names an event by its ID, without its account",
 	"internal/webhook/operate.go:modeOfEvent":       "an operator names an event by its ID, without its account",
@@ -80,6 +80,10 @@ const largePart = 0.2
 // a table that has a hundred pages.
 const severalPages = 50
 
+// lookUp is the cost of one page that is read at random. A statement that has only an ID looks it up in each account,
+// and PostgreSQL reads all of a table if that costs less.
+const lookUp = 4
+
 // fewRows is how many rows are few however large their share is: a page is searched for in as many
 // (internal/dashboard/ui/pages.go:searchOver).
 const fewRows = 5000
@@ -94,10 +98,18 @@ func mayRefuseMost(filter string) bool { return passable.ReplaceAllString(filter
 // growth is what the planner believes of the tables that grow with the charges.
 type growth map[string]float64 // cost of reading all of a table, by its name
 
+// A plan scans partitions, and a statement names their table. A month that has only begun grows to be as large as the
+// others, so each partition counts as the largest.
 const listGrowing = `
-	SELECT c.relname, c.relpages + 0.01 * greatest(c.reltuples, 0) AS cost
-	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE n.nspname IN ('public', 'acquirer') AND c.relkind = 'r' AND c.reltuples >= @rows::bigint`
+	WITH growing AS (
+		SELECT c.relname, c.relpages + 0.01 * c.reltuples AS cost, i.inhparent AS parent
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+		WHERE n.nspname IN ('public', 'acquirer') AND c.relkind = 'r' AND c.reltuples >= @rows::bigint
+	)
+	SELECT relname, CASE WHEN parent IS NULL THEN cost ELSE max(cost) OVER (PARTITION BY parent) END AS cost
+	FROM growing
+	UNION ALL
+	SELECT p.relname, sum(g.cost) FROM growing g JOIN pg_class p ON p.oid = g.parent GROUP BY p.relname`
 
 func growing(ctx context.Context, conn *pgx.Conn, charges int) (growth, error) {
 	rows, err := conn.Query(ctx, listGrowing, pgx.StrictNamedArgs{"rows": max(charges/25, 500)})
@@ -160,6 +172,7 @@ func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
 type planner struct {
 	conn       *pgx.Conn
 	growing    growth
+	accounts   int
 	predicates map[string]string // of partial indexes, by their names
 	values     map[string]string // SQL of a value, by the argument's name or its type
 }
@@ -174,7 +187,7 @@ func newPlanner(ctx context.Context, url string, i *installation) (*planner, err
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{conn: conn}
+	p := &planner{conn: conn, accounts: min(i.accounts, i.charges/chargesInStory)}
 	if p.growing, err = growing(ctx, conn, i.charges); err != nil {
 		return p, err
 	}
@@ -234,19 +247,20 @@ type variant struct {
 	mode     string            // plan_cache_mode
 	optional bool              // arguments that may be absent are given
 	values   map[string]string // of arguments that have others than usual
+	edge     string            // as SQL, the ID down to which a page searches, or from which on; "" for none
 }
 
 var variants = []variant{
-	{"no optional argument", customPlan, false, nil},
-	{"every argument", customPlan, true, nil},
-	{"a page of the newest", customPlan, false, map[string]string{"before": "'~'", "after": "''",
+	{name: "no optional argument", mode: customPlan},
+	{name: "every argument", mode: customPlan, optional: true},
+	{name: "a page of the newest", mode: customPlan, values: map[string]string{"before": "'~'", "after": "''",
 		"from": "'1970-01-01'", "to": "'9999-01-01'"}},
-	{"a page from long ago", customPlan, false, map[string]string{"before": "'~'", "after": "''",
+	{name: "a page from long ago", mode: customPlan, values: map[string]string{"before": "'~'", "after": "''",
 		"from": "'1970-01-01'", "to": longAgo}},
-	{"a page of few", customPlan, true, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'",
-		"to": "'9999-01-01'"}},
-	{"the first page of few", customPlan, true, map[string]string{"before": "''"}},
-	{"generic plan", genericPlan, true, nil},
+	{name: "a page of few", mode: customPlan, optional: true, values: map[string]string{"before": "'~'",
+		"after": "''", "from": "'1970-01-01'", "to": "'9999-01-01'"}},
+	{name: "the first page of few", mode: customPlan, optional: true, values: map[string]string{"before": "''"}},
+	{name: "generic plan", mode: genericPlan, optional: true},
 }
 
 const longAgo = "now() - interval '30 days'"
@@ -331,45 +345,20 @@ func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, 
 		return nil, err
 	}
 	defer func() { _, _ = p.conn.Exec(ctx, "DEALLOCATE planned") }()
+	small := float64(severalPages)
+	if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "account") }) {
+		small += lookUp * float64(p.accounts)
+	}
 	worst, dearest := map[string]offense{}, 0.0
 	for _, v := range variants {
 		if !v.applies(s, names) {
 			continue
 		}
-		if v.values["to"] == longAgo {
-			before, err := p.beforeLongAgo(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			v.values = maps.Clone(v.values)
-			v.values["before"] = before
+		v, err := p.ends(ctx, s, v, names)
+		if err != nil {
+			return nil, err
 		}
-		if slices.Contains(names, "edge") {
-			edge, err := p.edge(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			v.values = maps.Clone(v.values)
-			if v.values == nil {
-				v.values = map[string]string{}
-			}
-			v.values["edge"] = edge
-			if slices.Contains(names, "after") { // a page upward ends with the newest row
-				v.values["after"], v.values["edge"] = edge, "'~~~~'"
-			}
-		}
-		values := make([]string, len(names))
-		absent := false
-		for i, name := range names {
-			values[i] = p.value(v, name, types[i])
-			switch {
-			case v.optional || v.values[name] != "":
-			case isOptional(s.SQL, name):
-				values[i], absent = "NULL", true
-			case isEmpty(s.SQL, name):
-				values[i], absent = "''", true
-			}
-		}
+		values, absent := p.arguments(s, v, names, types)
 		if v.mode == customPlan && v.values == nil && !v.optional && !absent {
 			continue // the same as with every argument
 		}
@@ -385,7 +374,7 @@ func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, 
 			continue // PostgreSQL compares the two, and keeps to custom plans
 		}
 		dearest = max(dearest, cost)
-		for _, o := range p.scans(plans, v) {
+		for _, o := range p.scans(plans, v, small) {
 			o.Statement, o.Variant = s.Name, v.name
 			if had, is := worst[o.Table]; !is || o.Share > had.Share+0.01 {
 				worst[o.Table] = o
@@ -393,6 +382,54 @@ func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, 
 		}
 	}
 	return slices.Collect(maps.Values(worst)), nil
+}
+
+// ends is the variant with the IDs at which a page begins or ends, for a statement that takes some.
+func (p *planner) ends(ctx context.Context, s statements.Statement, v variant, names []string) (variant, error) {
+	set := func(name, value string) {
+		v.values = maps.Clone(v.values)
+		if v.values == nil {
+			v.values = map[string]string{}
+		}
+		v.values[name] = value
+	}
+	if v.values["to"] == longAgo {
+		before, err := p.beforeLongAgo(ctx, s)
+		if err != nil {
+			return v, err
+		}
+		set("before", before)
+	}
+	if !slices.Contains(names, "edge") {
+		return v, nil
+	}
+	edge, err := p.edge(ctx, s)
+	if err != nil {
+		return v, err
+	}
+	v.edge = edge
+	set("edge", edge)
+	if slices.Contains(names, "after") { // a page upward ends with the newest row
+		set("after", edge)
+		set("edge", "'~~~~'")
+	}
+	return v, nil
+}
+
+// arguments are a statement's in the variant. absent is true if one of them has no value.
+func (p *planner) arguments(s statements.Statement, v variant, names, types []string) (values []string, absent bool) {
+	values = make([]string, len(names))
+	for i, name := range names {
+		values[i] = p.value(v, name, types[i])
+		switch {
+		case v.optional || v.values[name] != "":
+		case isOptional(s.SQL, name):
+			values[i], absent = "NULL", true
+		case isEmpty(s.SQL, name):
+			values[i], absent = "''", true
+		}
+	}
+	return values, absent
 }
 
 // types are the types of a prepared statement's arguments.
@@ -451,8 +488,8 @@ func (p *planner) explain(ctx context.Context, v variant, values []string) (all 
 }
 
 // scans are the scans of a statement's plans that read a large part of a table.
-func (p *planner) scans(plans []node, v variant) []offense {
-	w := walker{planner: p, before: v.values["before"], edge: v.values["edge"]}
+func (p *planner) scans(plans []node, v variant, small float64) []offense {
+	w := walker{planner: p, small: small, before: v.values["before"], edge: v.edge}
 	if v.values["to"] != longAgo || w.before == "'~'" {
 		w.before = "" // no ID bounds what a filter by time refuses
 	}
@@ -494,8 +531,9 @@ func (n node) own() float64 {
 // walker looks for scans in a plan.
 type walker struct {
 	*planner
-	before string // as SQL, the ID that bounds a list which is filtered by time; "" for none
-	edge   string // as SQL, the ID behind which a page does not search; "" for none
+	small  float64 // cost of what is small however large its share is
+	before string  // as SQL, the ID that bounds a list which is filtered by time; "" for none
+	edge   string  // as SQL, the ID behind which a page does not search; "" for none
 	found  []offense
 }
 
@@ -505,8 +543,8 @@ type run struct {
 	rows float64 // that such a LIMIT takes, if nothing between it and the node refuses any; 0: not known
 }
 
-// follow are the nodes that give each row which they get.
-var follow = []string{"Limit", "Result", "Subquery Scan", "LockRows"}
+// follow are the nodes that give each row which they get. Those of partitions get one row of each ahead, at most.
+var follow = []string{"Limit", "Result", "Subquery Scan", "LockRows", "Append", "Merge Append"}
 
 // late is the condition of a list that is filtered by time.
 var late = regexp.MustCompile(`created_at < '[^']*'::timestamp with time zone`)
@@ -558,7 +596,7 @@ func (w *walker) check(n node, r run) {
 	if o.Share < largePart && refuses {
 		o.Share, o.Filter = own/cost, n.Filter // as many rows as the filter refuses
 	}
-	if o.Share >= largePart && o.Share*cost >= severalPages {
+	if o.Share >= largePart && o.Share*cost >= w.small {
 		w.found = append(w.found, o)
 	}
 }

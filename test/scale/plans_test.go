@@ -60,7 +60,7 @@ func TestWalk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found := p.scans([]node{c.plan}, variant{})
+			found := p.scans([]node{c.plan}, variant{}, severalPages)
 			if (len(found) > 0) != c.found || c.found && (found[0].Filter != "") != c.filtered {
 				t.Errorf("found %+v", found)
 			}
@@ -71,7 +71,7 @@ func TestWalk(t *testing.T) {
 // TestListsFromLongAgo plans lists of a table that has sixty days of rows in it.
 func TestListsFromLongAgo(t *testing.T) {
 	t.Parallel()
-	p := plannerOfThings(t)
+	p := plannerOfThings(t, "")
 	const page = ` ORDER BY id DESC LIMIT @limit`
 	for name, c := range map[string]struct {
 		sql   string
@@ -112,7 +112,63 @@ func TestListsFromLongAgo(t *testing.T) {
 	}
 }
 
-func plannerOfThings(t *testing.T) *planner {
+// TestPartitions plans statements of a table with two months of rows, and a third that has only begun.
+func TestPartitions(t *testing.T) {
+	t.Parallel()
+	day := func(n int) string { return "'th_" + id.EncodeTime(time.Now().AddDate(0, 0, n)) + "'" }
+	p := plannerOfThings(t, "PARTITION BY RANGE (id); "+
+		"CREATE TABLE things_1 PARTITION OF things FOR VALUES FROM ('') TO ("+day(-35)+"); "+
+		"CREATE TABLE things_2 PARTITION OF things FOR VALUES FROM ("+day(-35)+") TO ("+day(-5)+"); "+
+		"CREATE TABLE things_3 PARTITION OF things FOR VALUES FROM ("+day(-5)+") TO ('~')")
+	p.values["second"], p.values["third"] = day(-35), day(-5)
+	for name, c := range map[string]struct {
+		sql   string
+		reads bool
+	}{
+		"a page": {`SELECT id FROM things WHERE account_id = @account_id ORDER BY id DESC LIMIT @limit`, false},
+		"a page that is large, but always the same": {
+			`SELECT count(*) FROM (SELECT note FROM things WHERE account_id = @account_id ORDER BY id LIMIT 5000) t`,
+			false},
+		"all rows":       {`SELECT count(note) FROM things WHERE account_id = @account_id`, true},
+		"a month's rows": {`SELECT count(note) FROM things WHERE id >= @second AND id < @third`, true},
+		"the rows of a month that has only begun": {`SELECT count(note) FROM things WHERE id >= @third`, false},
+		"a page of those above a row that pass a test": {`SELECT id FROM things WHERE account_id = @account_id
+			AND id > @after AND id <= @edge AND note = 'rare' ORDER BY id LIMIT @limit`, false},
+		"the page below it": {`SELECT id FROM things WHERE account_id = @account_id
+			AND (@before = '' OR id < @before) AND id >= @edge AND note = 'rare' ORDER BY id DESC LIMIT @limit`, false},
+		"an edge that no index is searched with does not count": {`SELECT id FROM things WHERE account_id = @account_id
+			AND id || '' > @after AND id <= @edge AND note = 'rare' ORDER BY id LIMIT @limit`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := p.plan(t.Context(), statements.Statement{Name: "internal/dashboard/" + name, SQL: c.sql})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(found) > 0) != c.reads {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+	t.Run("a table costs less than a look-up in each account", func(t *testing.T) {
+		with := *p
+		with.accounts = int(p.growing["things"]/lookUp) + 1
+		for sql, reads := range map[string]bool{
+			`SELECT count(note) FROM things WHERE note = 'rare'`:                              false,
+			`SELECT count(note) FROM things WHERE note = 'rare' AND account_id = @account_id`: true,
+		} {
+			found, err := with.plan(t.Context(), statements.Statement{Name: "internal/dashboard/all", SQL: sql})
+			if err != nil || (len(found) > 0) != reads {
+				t.Errorf("%s: found %+v: %v", sql, found, err)
+			}
+		}
+	})
+	if a, b := p.growing["things_2"], p.growing["things_3"]; a == 0 || a != b || p.growing["things"] <= 2*a {
+		t.Errorf("the growing tables are %v", p.growing)
+	}
+}
+
+// plannerOfThings has a table with rows of the last 60 days, which more SQL after its columns may partition.
+func plannerOfThings(t *testing.T, more string) *planner {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), pgtest.New(t).URL)
 	if err != nil {
@@ -121,7 +177,7 @@ func plannerOfThings(t *testing.T) *planner {
 	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
 	const rows, days = 20_000, 60
 	if _, err := conn.Exec(t.Context(), `CREATE TABLE things (account_id text COLLATE "C", id text COLLATE "C",
-		livemode boolean, note text, created_at timestamptz, PRIMARY KEY (account_id, id))`); err != nil {
+		livemode boolean, note text, created_at timestamptz, PRIMARY KEY (account_id, id)) `+more); err != nil {
 		t.Fatal(err)
 	}
 	next, now := rows, time.Now()
@@ -151,7 +207,7 @@ func plannerOfThings(t *testing.T) *planner {
 func TestAnEdgeBoundsASearch(t *testing.T) {
 	t.Parallel()
 	p := &planner{growing: growth{"charges": 10_000}}
-	searching := variant{values: map[string]string{"edge": "'pi_0Vc64ZkU2Lo1YziijDL46LtO'"}}
+	searching := variant{edge: "'pi_0Vc64ZkU2Lo1YziijDL46LtO'"}
 	for cond, found := range map[string]bool{
 		"((account_id = 'acct_1'::text) AND (id >= 'ch_0Vc64ZkU2Lo1YziijDL46LtO'::text))": false,
 		"((account_id = 'acct_1'::text) AND (id >= 'ch_0Aaaa'::text))":                    true,
@@ -159,7 +215,7 @@ func TestAnEdgeBoundsASearch(t *testing.T) {
 	} {
 		n := node{Type: "Index Scan", Relation: "charges", Total: 9_000, Cond: cond,
 			Filter: "(status = 'failed'::text)"}
-		if got := p.scans([]node{n}, searching); (len(got) > 0) != found {
+		if got := p.scans([]node{n}, searching, severalPages); (len(got) > 0) != found {
 			t.Errorf("%s: found %+v", cond, got)
 		}
 	}

@@ -20,6 +20,9 @@ import (
 // chargesInStory is how many charges one story makes.
 const chargesInStory = 20
 
+// disputesInStory is how many of them are disputed.
+const disputesInStory = 2
+
 // story is a merchant's day, lived through the API: all that it leaves in the
 // tables is what the program writes, and copies of it are as consistent as it is.
 type story struct {
@@ -63,6 +66,9 @@ func (t *story) day(ctx context.Context) error {
 		return err
 	}
 	if err := t.drained(ctx); err != nil {
+		return err
+	}
+	if err := t.answerDisputes(ctx); err != nil {
 		return err
 	}
 	payout, err := t.post("/v1/payouts", "amount=500&currency=usd")
@@ -121,6 +127,36 @@ func (t *story) sell() error {
 		}
 	}
 	return nil
+}
+
+// answerDisputes has evidence win every dispute: weeks later, none is open any more.
+func (t *story) answerDisputes(ctx context.Context) error {
+	rows, err := t.deployment.Pool.Query(ctx, "SELECT id FROM disputes WHERE account_id = $1", t.account)
+	if err != nil {
+		return err
+	}
+	disputes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	if len(disputes) != disputesInStory {
+		return fmt.Errorf("%d disputes came, not %d", len(disputes), disputesInStory)
+	}
+	for _, dispute := range disputes {
+		if _, err := t.post("/v1/disputes/"+dispute, "evidence[uncategorized_text]=winning_evidence"); err != nil {
+			return err
+		}
+	}
+	if err := t.drained(ctx); err != nil {
+		return err
+	}
+	var open int
+	err = t.deployment.Pool.QueryRow(ctx, `SELECT count(*) FROM disputes
+		WHERE account_id = $1 AND status NOT IN ('won', 'warning_closed')`, t.account).Scan(&open)
+	if err == nil && open > 0 {
+		err = fmt.Errorf("%d disputes are open after their evidence", open)
+	}
+	return err
 }
 
 // sellToCustomers makes a checkout session that expires, and five customers who pay

@@ -60,7 +60,7 @@ var pages = []string{
 	"/dashboard/clock", "/dashboard/ledger", "/dashboard/ledger?account=merchant_balance", "/dashboard/events",
 	"/dashboard/events?type=charge.refunded",
 	"/dashboard/webhooks", "/dashboard/webhooks/$endpoint", "/dashboard/idempotency", "/dashboard/keys",
-	"/dashboard/workers", "/dashboard/search?q=$charge",
+	"/dashboard/processes", "/dashboard/search?q=$charge",
 	"/dashboard/search?q=nobody@example.com",
 }
 

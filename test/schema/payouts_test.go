@@ -5,6 +5,11 @@ func anotherPayout(changes string) string {
 		`{"id": "po_new", "request_id": "req_new", "bank_reference": "pout_new", "automatic_on": null, `+changes+`}`)
 }
 
+func scheduled(schedule string) string {
+	return `INSERT INTO payout_schedules (account_id, livemode, frequency, days, since)
+		SELECT 'acct_1', false, f, d::smallint[], current_date FROM (VALUES (` + schedule + `)) AS v (f, d)`
+}
+
 var payoutRowPromises = []promise{
 	{"a payout that is there already", "",
 		copyOf("payouts", "po_paid", `{"request_id": "req_new", "bank_reference": "pout_new", "automatic_on": null}`),
@@ -48,8 +53,20 @@ var payoutRowPromises = []promise{
 		`INSERT INTO ledger_swept VALUES (1, 'txn_wrong', 'po_other')`, unique, "ledger_swept_one_per_posting"},
 	{"a part of a payout that was never posted", "",
 		`INSERT INTO ledger_swept VALUES (1, 'txn_none', 'po_paid')`, foreignKey, "ledger_swept_posting_exists"},
-	{"an unknown schedule of payouts", "",
-		`UPDATE accounts SET payout_schedule = 'hourly'`, check, "accounts_payout_schedule_is_known"},
+	{"an unknown schedule of payouts", "", scheduled(`'hourly', '{}'`), check,
+		"payout_schedules_frequency_is_known"},
+	{"a schedule of an account that is not there", "",
+		`INSERT INTO payout_schedules (account_id, livemode, frequency, since)
+			VALUES ('acct_none', false, 'daily', current_date)`, foreignKey, "payout_schedules_account_id_fkey"},
+	{"a second schedule of a mode", scheduled(`'daily', '{}'`) + ";", scheduled(`'manual', '{}'`), unique,
+		"payout_schedules_one_per_mode"},
+	{"payouts every week on no day", "", scheduled(`'weekly', '{}'`), check,
+		"payout_schedules_days_fit_the_frequency"},
+	{"payouts on Saturdays", "", scheduled(`'weekly', '{6}'`), check, "payout_schedules_days_fit_the_frequency"},
+	{"payouts on the 32nd", "", scheduled(`'monthly', '{1,32}'`), check, "payout_schedules_days_fit_the_frequency"},
+	{"payouts on an unknown day", "", scheduled(`'monthly', '{1,NULL}'`), check,
+		"payout_schedules_days_fit_the_frequency"},
+	{"daily payouts on one day", "", scheduled(`'daily', '{1}'`), check, "payout_schedules_days_fit_the_frequency"},
 	{"a difference that is listed twice", `
 		INSERT INTO settlement_differences VALUES ('', '2026-11-20', 'auth_1', 'strange');`,
 		`

@@ -279,25 +279,25 @@ var requestPromises = []promise{
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_running', 2, 'parked', 'started', 'worker_2')`,
 		unique, "takeovers_one_per_epoch"},
-	{"a take-over of no request", "",
+	{"a takeover of no request", "",
 		`
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_none', 2, 'parked', 'started', 'worker_2')`,
 		foreignKey, "takeovers_request_exists"},
-	{"a take-over of what was finished", "",
+	{"a takeover of what was finished", "",
 		`
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_running', 3, 'finished', 'started', 'worker_2')`,
 		check, "takeovers_former_state_is_known"},
-	{"a take-over from a driver nobody names", "",
+	{"a takeover of a running request without its former owner", "",
 		`
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_running', 3, 'running', 'started', 'worker_2')`,
 		check, "takeovers_only_running_have_a_former_owner"},
-	{"a process that is refused twice for one take-over", "",
+	{"a process that is refused twice for one takeover", "",
 		`INSERT INTO fence_refusals (account_id, request_id, epoch) VALUES ('acct_1', 'req_running', 2)`,
 		unique, "fence_refusals_one_per_takeover"},
-	{"a refusal without a take-over", "",
+	{"a refusal without a takeover", "",
 		`INSERT INTO fence_refusals (account_id, request_id, epoch) VALUES ('acct_1', 'req_running', 3)`,
 		foreignKey, "fence_refusals_takeover_exists"},
 	{"a worker that registers twice", `INSERT INTO workers VALUES ('worker_1', 'api', 'host', 1, now(), now())`,

@@ -135,7 +135,7 @@ func (d *disaster) verified(t *testing.T) {
 func untilNoError(t *testing.T, what string, try func() error) {
 	t.Helper()
 	err := try()
-	for deadline := time.Now().Add(patience); err != nil; err = try() {
+	for deadline := time.Now().Add(timeout); err != nil; err = try() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -165,6 +165,7 @@ func (a *account) doLostWork(before string) (w lostWork) {
 	sale := order(4100, "tok_visa")
 	sale.Description = stripe.String("Sledge")
 	sale.AddMetadata("order", "6735")
+	sale.TransferGroup = stripe.String("order_6735")
 	sale.SetIdempotencyKey("sale")
 	w.sale = a.charge(sale)
 	held := order(4200, "tok_mastercard")
@@ -254,6 +255,10 @@ func TestAdoption(t *testing.T) {
 		equal(t, "captured", a.retrieveCharge(was.held.ID).Captured, false)
 		equal(t, "refunded", a.retrieveCharge(was.partly.ID).AmountRefunded, 4300)
 		equal(t, "captured since the backup", a.retrieveCharge(held.ID).AmountCaptured, 1000)
+		// The longer a movement has waited for its charge, the longer is the pause before its next try: up to a minute,
+		// as long as this test waits.
+		_, err := d.db.Exec(t.Context(), `UPDATE movements_waiting SET due_at = statement_timestamp()`)
+		noError(t, err)
 		untilNoError(t, "settle what is adopted", func() error {
 			var settled int
 			err := d.db.QueryRow(t.Context(), `SELECT count(*) FROM settlements WHERE charge_id = ANY ($1)`,
@@ -279,6 +284,7 @@ func TestAdoption(t *testing.T) {
 		equal(t, "sale", is.sale.ID, was.sale.ID)
 		equal(t, "description", is.sale.Description, "Sledge")
 		equal(t, "metadata", is.sale.Metadata["order"], "6735")
+		equal(t, "transfer group", is.sale.TransferGroup, "order_6735")
 		equal(t, "held charge", is.held.ID, was.held.ID)
 		equal(t, "refunded charge", is.partly.ID, was.partly.ID)
 		equal(t, "refund of a part", is.part.ID, was.part.ID)

@@ -135,6 +135,9 @@ func TestCharges(t *testing.T) {
 		two.EndingBefore = &oldestFirst[1]
 		equal(t, "backwards", list(&stripe.ChargeListParams{Customer: &c.ID, ListParams: two}), oldestFirst[2:])
 		equal(t, "all", len(list(nil)), 10)
+		for limit, want := range map[string]int{"-1": 1, "0": 1, "101": 10} {
+			equal(t, "charges with limit="+limit, len(a.listed("/v1/charges?limit="+limit)), want)
+		}
 		paid := a.pay("pm_card_visa", "automatic")
 		equal(t, "of a PaymentIntent", list(&stripe.ChargeListParams{PaymentIntent: &paid.ID}),
 			[]string{paid.LatestCharge.ID})
@@ -147,13 +150,59 @@ func TestCharges(t *testing.T) {
 		refused(t, err, invalid("resource_missing", "customer", "No such customer: 'cus_nobody'"))
 	})
 
+	t.Run("a charge gets a transfer group once, and a list finds it by the group", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		group := func(name string) *stripe.ChargeUpdateParams {
+			return &stripe.ChargeUpdateParams{TransferGroup: &name}
+		}
+		params := order(1500, "tok_visa")
+		params.TransferGroup = stripe.String("order_1")
+		created, held := a.charge(params), a.hold(1600)
+		updated, err := a.V1Charges.Update(t.Context(), a.sell(1700).ID, group("order_1"))
+		noError(t, err)
+		captured, err := a.V1Charges.Capture(t.Context(), held.ID,
+			&stripe.ChargeCaptureParams{TransferGroup: stripe.String("order_1")})
+		noError(t, err)
+		a.sell(1800)
+		other, err := a.V1Charges.Update(t.Context(), a.sell(1900).ID, group("order_2"))
+		noError(t, err)
+		another := in.account(t)
+		theirs := order(2000, "tok_visa")
+		theirs.TransferGroup = stripe.String("order_1")
+		another.charge(theirs)
+		equal(t, "groups", []string{created.TransferGroup, updated.TransferGroup, captured.TransferGroup,
+			a.retrieveCharge(other.ID).TransferGroup}, []string{"order_1", "order_1", "order_1", "order_2"})
+		found := collect(t, a.V1Charges.List(t.Context(),
+			&stripe.ChargeListParams{TransferGroup: stripe.String("order_1")}))
+		equal(t, "charges of the group", ids(found, func(c *stripe.Charge) string { return c.ID }),
+			sortByAge([]string{created.ID, held.ID, updated.ID}))
+
+		_, err = a.V1Charges.Update(t.Context(), other.ID, group("order_2"))
+		noError(t, err)
+		_, err = a.V1Charges.Update(t.Context(), other.ID, group("order_1"))
+		refused(t, err, invalid("", "transfer_group", ""))
+		params = order(2100, "tok_visa")
+		params.Capture, params.TransferGroup = stripe.Bool(false), stripe.String("order_2")
+		_, err = a.V1Charges.Capture(t.Context(), a.charge(params).ID,
+			&stripe.ChargeCaptureParams{TransferGroup: stripe.String("order_1")})
+		refused(t, err, invalid("", "transfer_group", ""))
+	})
+
 	t.Run("a list says which parameter it does not know, and which cursor", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		err := a.V1Charges.List(t.Context(), &stripe.ChargeListParams{TransferGroup: stripe.String("g")}).Err()
+		ofSource := &stripe.ChargeListParams{}
+		ofSource.Filters.AddFilter("source", "", "card_1")
+		err := a.V1Charges.List(t.Context(), ofSource).Err()
 		refused(t, err,
-			invalid("parameter_unknown", "transfer_group",
-				"This installation does not support the parameter of Stripe's API: transfer_group"))
+			invalid("parameter_unknown", "source", "Received unknown parameter: source"))
+		ofPlatform := order(1500, "tok_visa")
+		ofPlatform.OnBehalfOf = stripe.String("acct_1")
+		_, err = a.V1Charges.Create(t.Context(), ofPlatform)
+		refused(t, err,
+			invalid("parameter_unknown", "on_behalf_of",
+				"This installation does not support the parameter of Stripe's API: on_behalf_of"))
 		err = a.V1Charges.List(t.Context(),
 			&stripe.ChargeListParams{ListParams: stripe.ListParams{StartingAfter: stripe.String("ch_nobody")}}).Err()
 		refused(t, err, invalid("resource_missing", "starting_after", "No such charge: 'ch_nobody'"))

@@ -125,6 +125,7 @@ func TestCheckout(t *testing.T) {
 				CaptureMethod:    stripe.String("manual"),
 				SetupFutureUsage: stripe.String("off_session"),
 				Metadata:         map[string]string{"cart": "7"},
+				TransferGroup:    stripe.String("order_1"),
 			},
 		})
 		held := a.page(http.MethodPost, session.ID,
@@ -133,8 +134,9 @@ func TestCheckout(t *testing.T) {
 		captured, err := a.V1PaymentIntents.Capture(t.Context(), held.PaymentIntent.ID, nil)
 		noError(t, err)
 		complete := a.retrieveSession(session.ID, "customer")
-		equal(t, "session", []any{complete.PaymentStatus, captured.Metadata["cart"], complete.Customer.Email},
-			[]any{stripe.CheckoutSessionPaymentStatusPaid, "7", "jenny@example.com"})
+		equal(t, "session", []any{complete.PaymentStatus, captured.Metadata["cart"], complete.Customer.Email,
+			captured.TransferGroup},
+			[]any{stripe.CheckoutSessionPaymentStatusPaid, "7", "jenny@example.com", "order_1"})
 		kept := collect(t,
 			a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &complete.Customer.ID}))
 		equal(t, "cards kept", len(kept), 1)
@@ -223,7 +225,7 @@ func TestCheckout(t *testing.T) {
 		for range 2 { // two at once expire it once
 			in.work(t)
 		}
-		deadline := time.Now().Add(patience)
+		deadline := time.Now().Add(timeout)
 		for a.retrieveSession(over.ID).Status == stripe.CheckoutSessionStatusOpen {
 			if time.Now().After(deadline) {
 				t.Fatal("it is still open")

@@ -39,7 +39,7 @@ func (a *account) listed(path string) []listedObject {
 // the IDs nor created.
 func TestListsByTime(t *testing.T) {
 	t.Parallel()
-	in, _ := installWithNews(t)
+	in, _ := installNotified(t)
 	a := in.account(t)
 	a.advance(40 * 24 * time.Hour)
 	a.earn(9000)

@@ -76,6 +76,22 @@ func TestCustomers(t *testing.T) {
 		equal(t, "livemode", c.Livemode, false)
 	})
 
+	t.Run("a tax ID is accepted and ignored", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		taxID := &stripe.CustomerCreateTaxIDDataParams{
+			Type: stripe.String("eu_vat"), Value: stripe.String("DE123456789")}
+		made := a.customer(&stripe.CustomerCreateParams{
+			Name: stripe.String("Ada"), TaxIDData: []*stripe.CustomerCreateTaxIDDataParams{taxID}})
+		equal(t, "name", a.retrieveCustomer(made.ID).Name, "Ada")
+		kept := collect(t, a.V1TaxIDs.List(t.Context(), &stripe.TaxIDListParams{Customer: &made.ID}))
+		equal(t, "tax IDs of the customer", len(kept), 0)
+		taxID.Value = nil
+		_, err := a.V1Customers.Create(t.Context(),
+			&stripe.CustomerCreateParams{TaxIDData: []*stripe.CustomerCreateTaxIDDataParams{taxID}})
+		refused(t, err, invalid("parameter_missing", "tax_id_data[0][value]", ""))
+	})
+
 	t.Run("an update changes what it names, and an empty text unsets", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

@@ -89,7 +89,7 @@ func moved(d *stripe.Dispute) (amounts []int64) {
 
 func TestDisputes(t *testing.T) {
 	t.Parallel()
-	in, _ := installWithNews(t)
+	in, _ := installNotified(t)
 
 	t.Run("a chargeback takes the money and a fee, and gives both back when it is won", func(t *testing.T) {
 		t.Parallel()
@@ -193,7 +193,7 @@ func TestDisputes(t *testing.T) {
 		equal(t, "sent", []any{sent.Status, sent.EvidenceDetails.SubmissionCount},
 			[]any{stripe.DisputeStatusUnderReview, int64(1)})
 		_, err = a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Submit: stripe.Bool(true)})
-		refused(t, err, invalid("", "", fmt.Sprintf("Dispute %s is under_review: it takes no more evidence.", d.ID)))
+		refused(t, err, invalid("", "", fmt.Sprintf("Dispute %s is under_review: it accepts no more evidence.", d.ID)))
 		_, err = a.V1Disputes.Retrieve(t.Context(), "du_nobody", nil)
 		refused(t, err, missing("dispute", "No such dispute: 'du_nobody'"))
 	})

@@ -33,8 +33,8 @@ const (
 // all tests' installations live at the same time.
 const modest = "RATCHET_DATABASE_CONNECTIONS=4"
 
-// patience is far beyond what a process needs to start, on any machine.
-const patience = time.Minute
+// timeout is far beyond what a process needs to start, on any machine.
+const timeout = time.Minute
 
 // installation is a running Ratchet: an acquirer, an API, and their databases.
 type installation struct {
@@ -94,7 +94,7 @@ func launch(t *testing.T, args, env []string) (_ *os.Process, addr string) {
 	case addr = <-said.listens:
 	case <-said.ended:
 		t.Fatalf("%s ended before it listened", command)
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("%s does not listen", command)
 	}
 	return process.Process, addr
@@ -176,7 +176,7 @@ func connect(t *testing.T, url, key string) (*stripe.Client, stripe.Backend) {
 func connectWithRetries(t *testing.T, url, key string, retries int64) (*stripe.Client, stripe.Backend) {
 	backend := stripe.GetBackendWithConfig(stripe.APIBackend, &stripe.BackendConfig{
 		URL:               stripe.String(url),
-		HTTPClient:        &http.Client{Timeout: patience, Transport: apitest.Checked(t, nil)},
+		HTTPClient:        &http.Client{Timeout: timeout, Transport: apitest.Checked(t, nil)},
 		MaxNetworkRetries: stripe.Int64(retries),
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
 	})

@@ -243,15 +243,15 @@ var operations = []struct {
 	}},
 }
 
-// TestTheGrid tries every operation on an intent in every state.
-func TestTheGrid(t *testing.T) {
+// TestIntentStateGrid tries every operation on an intent in every state.
+func TestIntentStateGrid(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	for _, operation := range operations {
 		for _, state := range states {
 			want, is := operation.in[state.name]
 			if !is {
-				t.Fatalf("nobody says what comes of it to %s in %s", operation.name, state.name)
+				t.Fatalf("the result of %s in state %s is missing", operation.name, state.name)
 			}
 			t.Run(operation.name+" when it is "+state.name, func(t *testing.T) {
 				t.Parallel()

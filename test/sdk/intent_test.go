@@ -33,6 +33,28 @@ func TestPaymentIntents(t *testing.T) {
 		equal(t, "metadata after clearing", intent.Metadata, map[string]string{})
 	})
 
+	t.Run("a charge has the transfer group of its intent, which can be set once", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		group := func(name string) *stripe.PaymentIntentUpdateParams {
+			return &stripe.PaymentIntentUpdateParams{TransferGroup: &name}
+		}
+		intent := a.intent(&stripe.PaymentIntentCreateParams{TransferGroup: stripe.String("order_1")})
+		equal(t, "group of the intent", intent.TransferGroup, "order_1")
+		_, err := a.V1PaymentIntents.Update(t.Context(), intent.ID, group("order_2"))
+		refused(t, err, invalid("", "transfer_group", ""))
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), intent.ID,
+			&stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		noError(t, err)
+		paid := a.retrieveIntent(intent.ID, "latest_charge")
+		equal(t, "groups", []string{paid.TransferGroup, paid.LatestCharge.TransferGroup},
+			[]string{"order_1", "order_1"})
+
+		later, err := a.V1PaymentIntents.Update(t.Context(), a.intent(nil).ID, group("order_2"))
+		noError(t, err)
+		equal(t, "group set later", a.retrieveIntent(later.ID).TransferGroup, "order_2")
+	})
+
 	t.Run("a confirmed intent takes the money once", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
@@ -346,7 +368,7 @@ type seen struct {
 // visit opens a page, or sends a form to it, and follows nothing.
 func visit(t *testing.T, address string, form url.Values) seen {
 	t.Helper()
-	browser := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error {
+	browser := &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	method, body := http.MethodGet, ""

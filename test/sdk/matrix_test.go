@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestOtherSDKs runs a few of the SDKs that `make sdks` runs: the oldest Go and Node
-// ones, and the Python one that the system has, if it has one.
+// TestOtherSDKs runs a few of the SDKs that `make sdks` runs: three majors of stripe-go
+// and of stripe-node, and the stripe-python of the system, python3-stripe on Debian. It
+// fails where one of them is missing, and says how to get it.
 func TestOtherSDKs(t *testing.T) {
 	t.Parallel()
 	in := install(t)

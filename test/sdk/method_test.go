@@ -278,14 +278,21 @@ func TestPaymentMethods(t *testing.T) {
 		}
 	})
 
-	t.Run("a card its issuer refuses is not kept", func(t *testing.T) {
+	t.Run("a card that its issuer declines cannot be attached, and leaves nothing behind", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
+		customer := a.customer(nil)
 		_, err := a.V1PaymentMethods.Attach(t.Context(), "pm_card_chargeDeclined",
-			&stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
+			&stripe.PaymentMethodAttachParams{Customer: &customer.ID})
 		refused(t, err,
 			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
 				"try_again_later", "", "Your card was declined."})
+		methods := collect(t, a.V1Customers.ListPaymentMethods(t.Context(),
+			&stripe.CustomerListPaymentMethodsParams{Customer: &customer.ID}))
+		equal(t, "methods of the customer", len(methods), 0)
+		equal(t, "events", a.eventsOf(customer.ID), []string{"customer.created"})
+		all := collect(t, a.V1Events.List(t.Context(), nil))
+		equal(t, "events of everything", len(all), 1)
 	})
 }
 

@@ -40,7 +40,7 @@ func (a *account) awaitRefund(id string, want stripe.RefundStatus) (r *stripe.Re
 
 func TestRefundsThatEndLater(t *testing.T) {
 	t.Parallel()
-	in, _ := installWithNews(t)
+	in, _ := installNotified(t)
 
 	t.Run("a pending refund is booked when it has succeeded", func(t *testing.T) {
 		t.Parallel()
@@ -92,8 +92,8 @@ func TestRefundsThatEndLater(t *testing.T) {
 			UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, charge.ID)
 		noError(t, err)
 		eventually(t, "it is let go", func() bool { return slices.Contains(a.eventsOf(charge.ID), "charge.expired") })
-		lapsed := a.retrieveCharge(charge.ID, "refunds")
-		equal(t, "refund", []any{len(lapsed.Refunds.Data), lapsed.Refunds.Data[0].Reason},
+		expired := a.retrieveCharge(charge.ID, "refunds")
+		equal(t, "refund", []any{len(expired.Refunds.Data), expired.Refunds.Data[0].Reason},
 			[]any{1, stripe.RefundReasonExpiredUncapturedCharge})
 		_, err = a.V1Charges.Capture(t.Context(), charge.ID, nil)
 		refused(t, err, invalid("charge_already_refunded", "", "Charge "+charge.ID+" has already been refunded."))
@@ -171,7 +171,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 // deliveries come to nothing.
 func TestNotificationsInAnyOrder(t *testing.T) {
 	t.Parallel()
-	in, r := installWithNews(t, "RATCHET_ACQUIRER_FAULT=late_notifications")
+	in, r := installNotified(t, "RATCHET_ACQUIRER_FAULT=late_notifications")
 	a := in.account(t)
 
 	r.hold(true)
@@ -252,7 +252,7 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 // While the relay is held, a dispute can only come with the answer that caused it.
 func TestDisputesComeWithTheAnswer(t *testing.T) {
 	t.Parallel()
-	in, r := installWithNews(t)
+	in, r := installNotified(t)
 	a := in.account(t)
 	opened := []string{"charge.dispute.created", "charge.dispute.funds_withdrawn"}
 	disputeOf := func(charge string) []*stripe.Dispute {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,7 +58,7 @@ func (a *account) cancelPayout(id string) (*stripe.Payout, error) {
 // wait asks until something has come about.
 func wait(t *testing.T, what string, come func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !come(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !come(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -199,8 +200,8 @@ func TestPayout(t *testing.T) {
 		hold, intent := a.hold(2000), a.pay("pm_card_visa", "manual")
 		a.advance(7*24*time.Hour + time.Minute)
 
-		lapsed := a.retrieveCharge(hold.ID, "refunds")
-		equal(t, "the charge", []any{lapsed.Refunded, lapsed.Captured, lapsed.Refunds.Data[0].Reason},
+		expired := a.retrieveCharge(hold.ID, "refunds")
+		equal(t, "the charge", []any{expired.Refunded, expired.Captured, expired.Refunds.Data[0].Reason},
 			[]any{true, false, stripe.RefundReasonExpiredUncapturedCharge})
 		equal(t, "its events", a.eventsOf(hold.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
 		_, err := a.V1Charges.Capture(t.Context(), hold.ID, nil)
@@ -258,8 +259,7 @@ func TestDailyPayout(t *testing.T) {
 	a := in.account(t)
 	had := a.earn(5000)
 	sale := a.sell(2000)
-	_, err := in.db.Exec(t.Context(), `UPDATE accounts SET payout_schedule = 'daily' WHERE id = $1`, a.id)
-	noError(t, err)
+	a.schedule(&stripe.BalanceSettingsUpdatePaymentsPayoutsScheduleParams{Interval: stripe.String("daily")})
 	in.workTwice(t)
 
 	automatic := func() []*stripe.Payout {
@@ -269,6 +269,7 @@ func TestDailyPayout(t *testing.T) {
 	first := automatic()[0]
 	equal(t, "automatic", first.Automatic, true)
 	equal(t, "amount", first.Amount, had)
+	var err error
 	wait(t, "nobody else is at the payout", func() bool {
 		_, err = a.cancelPayout(first.ID)
 		var refusal *stripe.Error
@@ -288,6 +289,60 @@ func TestDailyPayout(t *testing.T) {
 	wait(t, "the first arrives", func() bool { return a.retrievePayout(first.ID).Status == stripe.PayoutStatusPaid })
 	equal(t, "events", a.eventTypes(first.ID),
 		[]string{"payout.created", "payout.paid", "payout.reconciliation_completed", "payout.updated"})
+}
+
+// schedule sets when the account is paid out.
+func (a *account) schedule(s *stripe.BalanceSettingsUpdatePaymentsPayoutsScheduleParams) *stripe.BalanceSettings {
+	a.t.Helper()
+	settings, err := a.V1BalanceSettings.Update(a.t.Context(), &stripe.BalanceSettingsUpdateParams{
+		Payments: &stripe.BalanceSettingsUpdatePaymentsParams{
+			Payouts: &stripe.BalanceSettingsUpdatePaymentsPayoutsParams{Schedule: s}}})
+	noError(a.t, err)
+	return settings
+}
+
+func TestPayoutSchedule(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	today := time.Now().UTC().Truncate(day)
+	weekday := today.Add(4 * day)
+	for weekday.Weekday() == time.Saturday || weekday.Weekday() == time.Sunday {
+		weekday = weekday.Add(day)
+	}
+	// The 31st, or the last day of a shorter month. Close to it, the 15th of the next month.
+	monthDay, monthOn := int64(31), time.Date(today.Year(), today.Month()+1, 0, 0, 0, 0, 0, time.UTC)
+	if monthOn.Sub(today) < 2*day {
+		monthDay, monthOn = 15, monthOn.Add(15*day)
+	}
+	for name, test := range map[string]struct {
+		schedule stripe.BalanceSettingsUpdatePaymentsPayoutsScheduleParams
+		on       time.Time
+	}{
+		"weekly": {stripe.BalanceSettingsUpdatePaymentsPayoutsScheduleParams{Interval: stripe.String("weekly"),
+			WeeklyPayoutDays: stripe.StringSlice([]string{strings.ToLower(weekday.Weekday().String())})}, weekday},
+		"monthly": {stripe.BalanceSettingsUpdatePaymentsPayoutsScheduleParams{
+			Interval: stripe.String("monthly"), MonthlyPayoutDays: []*int64{&monthDay}}, monthOn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := install(t)
+			a := in.account(t)
+			had := a.earn(5000)
+			settings := a.schedule(&test.schedule)
+			equal(t, "interval", string(settings.Payments.Payouts.Schedule.Interval), *test.schedule.Interval)
+			in.workTwice(t)
+			// To the evening before, and one and a half days later to a day on which the payout is late.
+			a.advance(time.Until(test.on.Add(-time.Hour)))
+			time.Sleep(3 * time.Second)
+			equal(t, "paid out before the day", had-a.available(), int64(0))
+			a.advance(time.Until(test.on.Add(35 * time.Hour)))
+			wait(t, "the payout", func() bool { return a.available() == 0 })
+			var on time.Time
+			noError(t, in.db.QueryRow(t.Context(), `SELECT automatic_on FROM payouts WHERE account_id = $1`,
+				a.id).Scan(&on))
+			equal(t, "day of the payout", on, test.on)
+		})
+	}
 }
 
 // TestPayoutsAtOnce has many clients take out of one balance while it changes.

@@ -51,6 +51,32 @@ func TestProductsAndPrices(t *testing.T) {
 		refused(t, err, missing("id", "No such product: 'sledge.red'"))
 	})
 
+	t.Run("a package is measured in hundredths", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		measures := func(height float64) *stripe.ProductCreatePackageDimensionsParams {
+			return &stripe.ProductCreatePackageDimensionsParams{Height: &height, Length: stripe.Float64(12),
+				Weight: stripe.Float64(0.5), Width: stripe.Float64(3.1)}
+		}
+		made, err := a.V1Products.Create(t.Context(),
+			&stripe.ProductCreateParams{Name: stripe.String("Sledge"), PackageDimensions: measures(2.23)})
+		noError(t, err)
+		kept, err := a.V1Products.Retrieve(t.Context(), made.ID, nil)
+		noError(t, err)
+		for _, p := range []*stripe.Product{made, kept} {
+			equal(t, "dimensions", *p.PackageDimensions,
+				stripe.ProductPackageDimensions{Height: 2.23, Length: 12, Weight: 0.5, Width: 3.1})
+		}
+		changed, err := a.V1Products.Update(t.Context(), made.ID, &stripe.ProductUpdateParams{
+			PackageDimensions: &stripe.ProductUpdatePackageDimensionsParams{Height: stripe.Float64(10.01),
+				Length: stripe.Float64(1), Weight: stripe.Float64(1), Width: stripe.Float64(1)}})
+		noError(t, err)
+		equal(t, "height after the update", changed.PackageDimensions.Height, 10.01)
+		_, err = a.V1Products.Create(t.Context(),
+			&stripe.ProductCreateParams{Name: stripe.String("Sledge"), PackageDimensions: measures(2.235)})
+		refused(t, err, invalid("", "package_dimensions[height]", ""))
+	})
+
 	t.Run("a price changes in everything but what it costs", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

@@ -69,7 +69,7 @@ func TestRedemption(t *testing.T) {
 		a := in.account(t)
 		a.promotionCode(a.tenPercent(), "TEN")
 		refused(t, a.send(a.session(nil).ID, url.Values{"promotion_code": {"TEN"}}, nil),
-			invalid("", "promotion_code", "This Checkout Session takes no promotion codes."))
+			invalid("", "promotion_code", "This Checkout Session does not accept promotion codes."))
 	})
 
 	t.Run("of sessions that race for the last redemption of a code one is paid, and no other is charged",

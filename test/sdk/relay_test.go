@@ -90,9 +90,9 @@ func (r *relay) letters(saying string) (found []letter) {
 	return found
 }
 
-// installWithNews is an installation to which the acquirer sends notifications, and
+// installNotified is an installation to which the acquirer sends notifications, and
 // a worker. outside is more of the acquirer's environment.
-func installWithNews(t *testing.T, outside ...string) (*installation, *relay) {
+func installNotified(t *testing.T, outside ...string) (*installation, *relay) {
 	t.Helper()
 	db, journal, r := pgtest.New(t), pgtest.New(t), newRelay(t)
 	acquirer := start(t, "acquirer", append([]string{"RATCHET_ACQUIRER_SECRET=" + acquirerSecret,

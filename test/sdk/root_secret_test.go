@@ -68,7 +68,7 @@ func TestReplacedRootSecret(t *testing.T) {
 
 	another := strings.Repeat("another ", 8)
 	var said string
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(100 * time.Millisecond) {
 		if said, err = in.under(t, another, "secrets", "replace", "--reason", "a stolen laptop"); err == nil {
 			break
 		}
@@ -111,10 +111,10 @@ func (in *installation) under(t *testing.T, secret string, args ...string) (said
 	return other.runs(t, args...)
 }
 
-// runs runs a command of the program, for as long as the test is patient.
+// runs runs a command of the program, at most for timeout.
 func (in *installation) runs(t *testing.T, args ...string) (said string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Getenv(binaryVar), args...)
 	command.Env = slices.Concat(os.Environ(), in.env)

@@ -121,7 +121,7 @@ func (r *rotating) next() string {
 // charge charges a card under an idempotency key. It sends the request to another server if the connection breaks, as
 // clients do, and returns the response.
 func charge(ctx context.Context, at func() string, apiKey, key string) (status int, body []byte, err error) {
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(timeout); ; {
 		request, err := chargeRequest(ctx, at(), apiKey, key)
 		if err != nil {
 			return 0, nil, err

@@ -13,7 +13,7 @@ import (
 // transaction before its money has come.
 func TestChargesThatSettleLater(t *testing.T) {
 	t.Parallel()
-	in, r := installWithNews(t)
+	in, r := installNotified(t)
 	r.hold(true)
 	a := in.account(t)
 	intent := func(params *stripe.PaymentIntentCreateParams) *stripe.PaymentIntent {

@@ -147,7 +147,7 @@ func TestStripeCLICommands(t *testing.T) {
 		t.Log("make cli runs all commands; TestStripeCLI runs some")
 		return
 	}
-	in, _ := installWithNews(t)
+	in, _ := installNotified(t)
 	a := in.account(t)
 	var missing []string
 	visa, _ := testcard.ByName("visa")

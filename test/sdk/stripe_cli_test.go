@@ -345,7 +345,7 @@ type frame struct {
 // receive connects as the Stripe CLI does, waits for one event, and disconnects.
 func (a *account) receive(t *testing.T, session map[string]any) (event frame) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, session["websocket_url"].(string)+"?websocket_feature=webhooks",
 		&websocket.DialOptions{Subprotocols: []string{"stripecli-devproxy-v1"},
@@ -485,7 +485,7 @@ func TestStripeCLITriggers(t *testing.T) {
 		t.Log("make cli runs all triggers; TestStripeCLI runs some")
 		return
 	}
-	in, _ := installWithNews(t)
+	in, _ := installNotified(t)
 	a := in.account(t)
 	var missing []string
 	for _, name := range triggers {

@@ -97,13 +97,13 @@ func TestWebhookEndpoints(t *testing.T) {
 	t.Run("an account has sixteen endpoints at most, also when all are made at once", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		patient, _ := connectWithRetries(t, in.url, a.key, 20) // on a slow machine a client waits too long for its turn
+		retrying, _ := connectWithRetries(t, in.url, a.key, 20) // on a slow machine a client waits too long
 		var making sync.WaitGroup
 		var mu sync.Mutex
 		var made []string
 		for range 20 {
 			making.Go(func() {
-				e, err := patient.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{
+				e, err := retrying.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{
 					URL:           stripe.String(somewhere),
 					EnabledEvents: stripe.StringSlice([]string{"*"}),
 				})

@@ -83,7 +83,7 @@ func (l *listener) await(n int) []delivery {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never happened that %s", what)
 		}
@@ -228,7 +228,7 @@ func TestWebhooks(t *testing.T) {
 		equal(t, "what another account heard", len(others.all()), 0)
 	})
 
-	t.Run("what fails is tried again, signed anew", func(t *testing.T) {
+	t.Run("what fails is tried again, with a new signature", func(t *testing.T) {
 		t.Parallel()
 		a, l := in.account(t), listen(t, fail(1))
 		e := a.endpoint(l.url, "*")

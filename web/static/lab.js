@@ -14,8 +14,13 @@ const runAddress = (design, fault) => document.querySelector('script[src^="/asse
 class Player extends HTMLElement {
   speed = 1;
   connectedCallback() {
+    this.names = [...this.querySelectorAll(".lab-figure text:not([class])")];
+    for (const name of this.names) { // on top of the marks, which a figure that is scrolled has under them
+      name.dataset.n = name.parentElement.dataset.n ?? 0;
+      name.ownerSVGElement.append(name);
+    }
     this.marks = [...this.querySelectorAll("[data-n]")];
-    this.drawn = this.marks.filter((m) => m.closest("svg") && !m.querySelector(".life")).sort((a, b) => a.dataset.n - b.dataset.n);
+    this.drawn = this.marks.filter((m) => m.closest("svg") && !m.querySelector(".life") && !this.names.includes(m)).sort((a, b) => a.dataset.n - b.dataset.n);
     this.lines = [...this.querySelectorAll(".lab-log [data-n]")];
     this.last = this.lines.length - 1;
     this.at = this.last;
@@ -28,6 +33,7 @@ class Player extends HTMLElement {
     this.scrubber.max = this.last;
     this.scrubber.addEventListener("input", () => { this.pause(); this.show(Number(this.scrubber.value)); });
     this.querySelector(".lab-code")?.addEventListener("toggle", () => this.showPanes());
+    this.querySelector(".lab-scroll").addEventListener("scroll", (event) => this.keepNames(event.target));
     this.mismatch = this.counts.classList.contains("mismatch");
     this.addEventListener("click", (event) => this.do(event.target.closest("[data-do]")?.dataset.do));
     this.addEventListener("keydown", (event) => {
@@ -109,6 +115,12 @@ class Player extends HTMLElement {
     if (mark) beside(this.querySelector(".lab-scroll"), mark);
   }
 
+  // keepNames keeps the names of the rows in sight, where the figure is scrolled.
+  keepNames(box) {
+    const drawing = box.firstElementChild, units = drawing.viewBox.baseVal.width / drawing.clientWidth;
+    for (const name of this.names) name.style.transform = `translateX(${box.scrollLeft * units}px)`;
+  }
+
   // showPanes moves the log, the tables and the code to this moment, inside of their own boxes.
   showPanes() {
     const line = this.lines[this.at];
@@ -168,7 +180,8 @@ class Lanes extends HTMLElement {
   }
 }
 
-const answers = "ratchet-lab-answers";
+const answers = "ratchet-lab-answers"; // of the lab, and of the tour
+const stops = 7; // of each
 
 class Question extends HTMLElement {
   connectedCallback() {
@@ -178,7 +191,7 @@ class Question extends HTMLElement {
       if (button) this.judge(button);
     });
     this.details.addEventListener("toggle", () => {
-      if (this.details.open) for (const player of this.querySelectorAll("lab-player")) player.play();
+      if (this.details.open && !still.matches) for (const player of this.querySelectorAll("lab-player")) player.play();
     });
   }
 
@@ -188,7 +201,9 @@ class Question extends HTMLElement {
     const given = JSON.parse(sessionStorage.getItem(answers) ?? "{}");
     given[this.dataset.stop] ??= right; // the first answer counts
     sessionStorage.setItem(answers, JSON.stringify(given));
-    const all = Object.values(given), score = `${all.filter(Boolean).length} of ${all.length} right so far.`;
+    const tour = this.dataset.stop.startsWith("start-");
+    const all = Object.keys(given).filter((stop) => stop.startsWith("start-") === tour).map((stop) => given[stop]);
+    const score = `${all.filter(Boolean).length} of ${all.length} right${all.length < stops ? " so far" : ""}.`;
     this.querySelector(".lab-judgment").textContent = (right ? "Right. " : `No: it is ${this.dataset.answer}. `) + score;
     this.details.open = true;
   }

@@ -128,6 +128,7 @@ customElements.define("search-palette", class extends HTMLElement {
       link.tabIndex = -1;
     });
     this.list.hidden = this.options.length === 0;
+    this.querySelector(".none").hidden = !this.list.hidden || this.input.value.trim() === "";
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));
     this.querySelector("[role=status]").textContent = this.options.length === 1 ? "1 result" : `${this.options.length} results`;
     const kept = this.moved && this.options.includes(this.chosen); // else the first: the documentation may have answered before

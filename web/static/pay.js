@@ -29,8 +29,15 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.dialog = this.querySelector("dialog.bank");
     this.verb = this.button.innerHTML;
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.pay(); });
-    this.codes = (event) => { if (event.target.matches("form.promotion")) { event.preventDefault(); this.code(event.target, event.submitter); } };
-    document.addEventListener("submit", this.codes);
+    this.wanted = new Map(); // the quantities that are not sent yet, by item
+    this.changes = (event) => {
+      const form = event.target.closest("form.promotion, form.quantity");
+      if (!form) return;
+      if (event.type === "submit") event.preventDefault();
+      if (form.matches(".quantity")) this.adjust(form, event.submitter);
+      else if (event.type === "submit") this.code(form, event.submitter);
+    };
+    for (const type of ["submit", "change"]) document.addEventListener(type, this.changes);
     this.numberTyped = bindNumber(this.field("cardNumber"), (brand) => this.brandFound(brand));
     bindExpiry(this.field("cardExpiry"));
     bindCvc(this.field("cardCvc"));
@@ -59,7 +66,7 @@ customElements.define("checkout-form", class extends HTMLElement {
 
   disconnectedCallback() {
     this.gone = true;
-    document.removeEventListener("submit", this.codes);
+    for (const type of ["submit", "change"]) document.removeEventListener(type, this.changes);
   }
 
   field(name) { return this.form.elements[name]; }
@@ -88,17 +95,41 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.verb = this.button.innerHTML;
   }
 
-  // code sends a promotion code, or that it is removed, and takes the totals from the page that comes back. What was typed
-  // into the form stays.
-  async code(form, submitter) {
-    if (this.busy) return;
-    const sent = { method: "POST", body: new URLSearchParams(new FormData(form, submitter)), signal: AbortSignal.timeout(45_000) };
-    const text = await fetch(form.action, sent).then((answer) => answer.text(), () => undefined);
-    if (this.busy || this.gone) return;
-    if (text === undefined) { this.tell(this.words.connection_lost); return; }
+  // code sends a promotion code, or that it is removed.
+  code(form, submitter) {
+    if (!this.busy) this.change(form.action, new FormData(form, submitter));
+  }
+
+  // adjust shows a quantity at once, and sends it. Quantities that are chosen meanwhile are sent after it.
+  adjust(form, submitter) {
+    const box = form.elements.quantity, item = form.elements.line_item.value, step = Number(submitter?.value || 0);
+    const wanted = Math.min(Math.max(Number(box.value) + step, box.min), box.max);
+    if (this.busy || !box.value || !Number.isInteger(wanted)) { box.value = box.defaultValue; return; }
+    box.value = wanted;
+    this.wanted.set(item, wanted);
+    this.adjusting ??= this.sendQuantities(form.action).finally(() => { this.adjusting = undefined; });
+  }
+
+  async sendQuantities(action) {
+    for (const [item, quantity] of this.wanted) {
+      this.wanted.delete(item);
+      if (!await this.change(action, [["line_item", item], ["quantity", quantity]])) { this.wanted.clear(); return; }
+      for (const form of document.querySelectorAll("form.quantity")) {
+        form.elements.quantity.value = this.wanted.get(form.elements.line_item.value) ?? form.elements.quantity.value;
+      }
+    }
+  }
+
+  // change sends a change to the order, and takes the totals from the page that comes back. What was typed into the form
+  // stays.
+  async change(action, fields) {
+    const sent = { method: "POST", body: new URLSearchParams(fields), signal: AbortSignal.timeout(45_000) };
+    const text = await fetch(action, sent).then((answer) => answer.text(), () => undefined);
+    if (this.busy || this.gone) return false;
+    if (text === undefined) { this.tell(this.words.connection_lost); return false; }
     const page = new DOMParser().parseFromString(text, "text/html"), now = page.querySelector("form#payment");
-    if (!now) { location.reload(); return; } // the session is not open any more
-    document.querySelector(".order").replaceWith(page.querySelector(".order"));
+    if (!now) { location.reload(); return false; } // the session is not open any more
+    this.order(page.querySelector(".order"));
     for (const option of this.form.querySelectorAll('[name="shipping"]')) {
       Object.assign(option.dataset, now.querySelector(`[name="shipping"][value="${option.value}"]`).dataset);
     }
@@ -106,7 +137,20 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.button.innerHTML = this.verb = now.querySelector(".submit").innerHTML;
     const chosen = this.form.querySelector('[name="shipping"]:checked');
     if (chosen) this.ship(chosen.dataset);
-    document.querySelector("form.promotion :is(input, button)").focus();
+    return true;
+  }
+
+  // order puts the order that came back in place of the old one. The focus stays on the same control, or on one beside it.
+  order(next) {
+    const last = document.querySelector(".order"), held = last.contains(document.activeElement) ? document.activeElement : null;
+    const folded = last.querySelector(".more");
+    if (folded) next.querySelector(".more").open = folded.open;
+    last.replaceWith(next);
+    if (!held?.form) return;
+    const item = (form) => form.action + form.elements.line_item?.value;
+    const form = [...next.querySelectorAll("form")].find((f) => item(f) === item(held.form));
+    const all = [...(form?.elements ?? [])].filter((c) => !c.disabled && c.tabIndex >= 0 && c.type !== "hidden");
+    (all.find((c) => c.name === held.name && (c.type !== "submit" || c.value === held.value)) ?? all.find((c) => c.type !== "submit") ?? all[0])?.focus();
   }
 
   fill({ number, cvc }) {
@@ -198,6 +242,7 @@ customElements.define("checkout-form", class extends HTMLElement {
   // Paying
 
   async pay() {
+    await this.adjusting;
     if (this.busy) return;
     const faults = {};
     for (const field of this.form.querySelectorAll(".field input")) {

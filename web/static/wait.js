@@ -5,13 +5,13 @@ export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // How long an answer is waited for, in milliseconds. A network can be gone without
 // a word; a payment is given longer than the server takes at most.
-const patience = { GET: 10_000, POST: 45_000 };
+const timeouts = { GET: 10_000, POST: 45_000 };
 
 // ask fetches JSON; undefined if nobody answered, or nobody who knew. That there is
 // no such session is an answer: asking again would find none either.
 export async function ask(address, init = {}) {
   try {
-    const signal = AbortSignal.timeout(patience[init.method ?? "GET"]);
+    const signal = AbortSignal.timeout(timeouts[init.method ?? "GET"]);
     const answer = await fetch(address, { ...init, signal, headers: { accept: "application/json", ...init.headers }, cache: "no-store" });
     if (answer.status === 404) return { state: "missing" };
     return answer.ok ? await answer.json() : undefined;

@@ -32,8 +32,40 @@ class Checkout {
   async refresh() {
     const { error, page } = await this.stripe.controller.call("page", { session: this.id });
     if (error) throw Object.assign(new Error(error.message), error);
-    this.page = page;
+    this.take(page);
     this.told ??= JSON.stringify(this.session());
+  }
+
+  // take shows a page that the API sent. The API learns of a chosen shipping option when the customer pays.
+  take(page) {
+    const rate = this.page?.shipping_rate;
+    this.page = page;
+    this.ship(rate);
+  }
+
+  // ship chooses a shipping option, and returns false if there is none with this rate.
+  ship(rate) {
+    const option = this.page.shipping_options.find((o) => o.shipping_rate === rate);
+    if (option) Object.assign(this.page, { shipping_rate: rate, amount_total: option.amount_total });
+    return Boolean(option);
+  }
+
+  // redeem applies a promotion code in place of the present one, or removes it if the code is empty.
+  async redeem(code) {
+    const { error, page } = await this.stripe.controller.call("updatePage", { session: this.id, params: { promotion_code: code } });
+    if (error) return failed(this.page.allow_promotion_codes && error.param === "promotion_code" && error.code !== "checkout_session_unexpected_state" ? "invalidCode" : null, error.message);
+    this.take(page);
+    return this.done();
+  }
+
+  // adjust changes the quantity of an item that the merchant lets the customer change.
+  async adjust(item, quantity) {
+    const { error, page } = await this.stripe.controller.call("updatePage", {
+      session: this.id, params: { updated_line_item_quantity: { line_item_id: item, quantity, fail_update_on_discount_error: true } },
+    });
+    if (error) return failed(null, error.message);
+    this.take(page);
+    return this.done();
   }
 
   money(units) {
@@ -57,10 +89,11 @@ class Checkout {
       billingAddress: this.known.billingAddress ?? null, shippingAddress: this.known.shippingAddress ?? null,
       minorUnitsAmountDivisor: this.divisor(), currencyOptions: null, nameCollection: null, recurring: null, savedPaymentMethods: null, surcharge: null, taxAmounts: null, taxIdInfo: null, optionalItems: null,
       tax: { status: "ready" }, lastPaymentError: intent?.last_payment_error ? { message: intent.last_payment_error.message } : null,
-      discountAmounts: page.discount ? [{ ...this.money(off), displayName: page.discount.name, promotionCode: null, recurring: null, percentOff: null }] : [],
+      discountAmounts: page.discount ? [{ ...this.money(off), displayName: page.discount.name, promotionCode: page.discount.promotion_code, recurring: null, percentOff: null }] : [],
       shipping: chosen ? { shippingOption: option(chosen), taxAmounts: null } : null, shippingOptions: page.shipping_options.map(option),
       lineItems: page.line_items.map((item) => ({
-        id: item.id, name: item.description, description: null, quantity: item.quantity, priceId: item.price.id, images: [], isRemovable: false, unitLabel: null, adjustableQuantity: null, recurring: null, pricing: null,
+        id: item.id, name: item.description, description: null, quantity: item.quantity, priceId: item.price.id, images: [], isRemovable: false, unitLabel: null,
+        adjustableQuantity: item.adjustable_quantity && { minimum: item.adjustable_quantity.minimum, maximum: item.adjustable_quantity.maximum }, recurring: null, pricing: null,
         discount: this.money(item.amount_discount), subtotal: this.money(item.amount_subtotal), total: this.money(item.amount_total), taxExclusive: none, taxInclusive: none,
         unitAmount: this.money(item.price.unit_amount), unitAmountDecimal: null, discountAmounts: null, taxAmounts: null, transformQuantity: null,
       })),
@@ -115,12 +148,12 @@ class Checkout {
       updateBillingAddress: async (contact) => known("billingAddress", contact),
       updateShippingAddress: async (contact) => known("shippingAddress", contact),
       updateShippingOption: async (rate) => {
-        const option = this.page.shipping_options.find((o) => o.shipping_rate === rate);
-        if (!option) return failed(null, `No such shipping option: ${rate}`);
-        Object.assign(this.page, { shipping_rate: rate, amount_total: option.amount_total });
-        return this.done();
+        return this.ship(rate) ? this.done() : failed(null, `No such shipping option: ${rate}`);
       },
-      updateLineItemQuantity: missing("Changing quantities"), applyPromotionCode: missing("A promotion code"), removePromotionCode: missing("A promotion code"), updateTaxIdInfo: missing("A tax ID"),
+      applyPromotionCode: async (code) => (typeof code === "string" && code.trim() ? this.redeem(code.trim()) : failed("invalidCode", "The promotion code is empty.")),
+      removePromotionCode: async () => this.redeem(""),
+      updateLineItemQuantity: ({ lineItem, quantity } = {}) => this.adjust(lineItem, quantity),
+      updateTaxIdInfo: missing("A tax ID"),
       runServerUpdate: async (update) => {
         await update();
         await this.refresh();

@@ -62,7 +62,7 @@ func (s *Sim) stallOne() {
 
 // Stall keeps the next request about a card or a payout waiting before anything is
 // done for it. begun is closed when it has arrived; goOn lets it act, at the latest
-// when the test ends. Longer than the client's patience is too long.
+// when the test ends. Longer than the client's timeout is too long.
 func (s *Sim) Stall(t testing.TB) (begun <-chan struct{}, goOn func()) {
 	waits := &stall{make(chan struct{}), make(chan struct{})}
 	goOn = sync.OnceFunc(func() { close(waits.over) })
@@ -145,7 +145,7 @@ func (s *Sim) Subject(t testing.TB) Subject {
 }
 
 // Fault replaces what goes wrong with every request from now on, such as
-// "drop_after_acting=0.2", or "spent_key*1" for the next request only; "" ends it.
+// "drop_after_acting=0.2", or "retire_key*1" for the next request only; "" ends it.
 func (s *Sim) Fault(t testing.TB, text string) {
 	t.Helper()
 	err := s.sim.SetFault(text)

@@ -61,7 +61,7 @@ type conformance struct {
 func (c *conformance) key() string { return fmt.Sprint(c.prefix, c.keys.Add(1)) }
 
 // verb is a method of an adapter.
-type verb = func(acquirer.Acquirer, context.Context, phase.Permit, acquirer.Order) (acquirer.Answer, error)
+type verb = func(acquirer.Acquirer, context.Context, phase.Permit, acquirer.Order) (acquirer.Result, error)
 
 var (
 	authorize = acquirer.Acquirer.Authorize
@@ -73,13 +73,13 @@ var (
 )
 
 func (c *conformance) call(t *testing.T, key string, mode phase.Mode, do verb, o acquirer.Order) (
-	acquirer.Answer, error) {
+	acquirer.Result, error) {
 	t.Helper()
 	return do(c.Adapter, t.Context(), phasetest.Permit(t, key, mode), o)
 }
 
 // answer sends an order under a key and fails without an answer.
-func (c *conformance) answer(t *testing.T, key string, do verb, o acquirer.Order) acquirer.Answer {
+func (c *conformance) answer(t *testing.T, key string, do verb, o acquirer.Order) acquirer.Result {
 	t.Helper()
 	answer, err := c.call(t, key, phase.Send, do, o)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *conformance) answer(t *testing.T, key string, do verb, o acquirer.Order
 }
 
 // approved sends an order under a new key and fails unless it is approved.
-func (c *conformance) approved(t *testing.T, do verb, o acquirer.Order) acquirer.Answer {
+func (c *conformance) approved(t *testing.T, do verb, o acquirer.Order) acquirer.Result {
 	t.Helper()
 	answer := c.answer(t, c.key(), do, o)
 	if !answer.Approved {
@@ -127,9 +127,9 @@ func (c *conformance) wantMoved(t *testing.T, key string, want int) {
 	}
 }
 
-func wantVerdict(t *testing.T, err error, want ...string) {
+func wantOutcome(t *testing.T, err error, want ...string) {
 	t.Helper()
-	got := phase.Verdict(err)
+	got := phase.CallOutcome(err)
 	for _, w := range want {
 		if got == w {
 			return
@@ -139,7 +139,7 @@ func wantVerdict(t *testing.T, err error, want ...string) {
 }
 
 // same says whether two answers are the same but for the mark of a replay.
-func same(a, b acquirer.Answer) bool {
+func same(a, b acquirer.Result) bool {
 	a.Replayed = b.Replayed
 	return a == b
 }
@@ -155,7 +155,7 @@ func (c *conformance) sale(amount int64) acquirer.Order {
 }
 
 // of is an order about an authorization.
-func of(authorization acquirer.Answer, amount int64) acquirer.Order {
+func of(authorization acquirer.Result, amount int64) acquirer.Order {
 	return acquirer.Order{Authorization: authorization.Reference, Amount: amount, Currency: "usd"}
 }
 
@@ -188,6 +188,10 @@ func (c *conformance) aKeyMovesTheCardOnce(t *testing.T) {
 		c.wantMoved(t, key, 1)
 	})
 
+	c.aKeyIsBoundToItsOrder(t)
+}
+
+func (c *conformance) aKeyIsBoundToItsOrder(t *testing.T) {
 	t.Run("the same key with another order is refused, which proves nothing", func(t *testing.T) {
 		key := c.key()
 		c.answer(t, key, authorize, c.sale(1000))
@@ -196,10 +200,10 @@ func (c *conformance) aKeyMovesTheCardOnce(t *testing.T) {
 				Currency: "usd", Capture: true},
 		} {
 			answer, err := c.call(t, key, phase.Send, authorize, other)
-			if answer != (acquirer.Answer{}) {
+			if answer != (acquirer.Result{}) {
 				t.Errorf("another %s was answered with %+v", name, answer)
 			}
-			wantVerdict(t, err, "unknown")
+			wantOutcome(t, err, "unknown")
 		}
 		c.wantMoved(t, key, 1)
 	})
@@ -208,7 +212,7 @@ func (c *conformance) aKeyMovesTheCardOnce(t *testing.T) {
 		sold, key := c.approved(t, authorize, c.sale(1000)), c.key()
 		c.answer(t, key, refund, of(sold, 400))
 		_, err := c.call(t, key, phase.Send, void, of(sold, 400))
-		wantVerdict(t, err, "unknown")
+		wantOutcome(t, err, "unknown")
 		c.wantMoved(t, key, 1)
 	})
 
@@ -227,15 +231,15 @@ func (c *conformance) aKeyMovesTheCardOnce(t *testing.T) {
 
 	t.Run("a permit without a key is not sent", func(t *testing.T) {
 		_, err := c.call(t, "", phase.Send, authorize, c.sale(1000))
-		wantVerdict(t, err, "not_sent")
+		wantOutcome(t, err, "not_sent")
 	})
 }
 
 // concurrently sends an order n times at once.
 func (c *conformance) concurrently(t *testing.T, n int, key func(i int) string, do verb, o acquirer.Order) (
-	answers []acquirer.Answer, errs []error) {
+	answers []acquirer.Result, errs []error) {
 	t.Helper()
-	answers, errs = make([]acquirer.Answer, n), make([]error, n)
+	answers, errs = make([]acquirer.Result, n), make([]error, n)
 	var calls sync.WaitGroup
 	for i := range n {
 		permit := phasetest.Permit(t, key(i), phase.Send)
@@ -249,7 +253,7 @@ func (c *conformance) aDeclineIsAnAnswer(t *testing.T) {
 	order := c.sale(1000)
 	order.Card = c.Declined
 
-	t.Run("it is no error, it has a code, and it moves nothing", func(t *testing.T) {
+	t.Run("it is not an error, it has a code, and it moves nothing", func(t *testing.T) {
 		key := c.key()
 		answer := c.answer(t, key, authorize, order)
 		if answer.Approved || answer.Code == "" || answer.Amount != 1000 || answer.CapturedAmount != 0 {
@@ -281,10 +285,10 @@ func (c *conformance) aMissingAnswerIsUnknown(t *testing.T) {
 		for _, mode := range []phase.Mode{phase.Send, phase.Lookup, phase.Reverse} {
 			permit := phasetest.Permit(t, c.key(), mode)
 			answer, err := c.Unreachable.Authorize(t.Context(), permit, c.sale(1000))
-			if answer != (acquirer.Answer{}) {
+			if answer != (acquirer.Result{}) {
 				t.Errorf("%s: answered with %+v", mode, answer)
 			}
-			wantVerdict(t, err, "not_sent", "unknown")
+			wantOutcome(t, err, "not_sent", "unknown")
 		}
 	})
 
@@ -292,10 +296,10 @@ func (c *conformance) aMissingAnswerIsUnknown(t *testing.T) {
 		key := c.key()
 		permit := phasetest.Permit(t, key, phase.Send)
 		answer, err := c.Adapter.Authorize(c.LoseAnswer(t.Context()), permit, c.sale(1000))
-		if answer != (acquirer.Answer{}) {
+		if answer != (acquirer.Result{}) {
 			t.Errorf("answered with %+v", answer)
 		}
-		wantVerdict(t, err, "unknown")
+		wantOutcome(t, err, "unknown")
 		if found := c.answer(t, key, authorize, c.sale(1000)); !found.Approved || !found.Replayed {
 			t.Errorf("the retry was answered with %+v", found)
 		}
@@ -306,7 +310,7 @@ func (c *conformance) aMissingAnswerIsUnknown(t *testing.T) {
 		key := c.key()
 		permit := phasetest.Permit(t, key, phase.Send)
 		_, err := c.Adapter.Authorize(c.LoseOrder(t.Context()), permit, c.sale(1000))
-		wantVerdict(t, err, "unknown")
+		wantOutcome(t, err, "unknown")
 		c.wantMoved(t, key, 0)
 		if found := c.answer(t, key, authorize, c.sale(1000)); !found.Approved {
 			t.Errorf("the retry was answered with %+v", found)
@@ -314,14 +318,18 @@ func (c *conformance) aMissingAnswerIsUnknown(t *testing.T) {
 		c.wantMoved(t, key, 1)
 	})
 
+	c.anUnansweredCallIsRepeated(t)
+}
+
+func (c *conformance) anUnansweredCallIsRepeated(t *testing.T) {
 	t.Run("a lost answer to a reversal is unknown, and a retry finds it reversed", func(t *testing.T) {
 		key := c.key()
 		c.answer(t, key, authorize, c.sale(1000))
 		permit := phasetest.Permit(t, key, phase.Reverse)
 		_, err := c.Adapter.Authorize(c.LoseAnswer(t.Context()), permit, c.sale(1000))
-		wantVerdict(t, err, "unknown")
+		wantOutcome(t, err, "unknown")
 		_, err = c.call(t, key, phase.Reverse, authorize, c.sale(1000))
-		wantVerdict(t, err, "reversed")
+		wantOutcome(t, err, "reversed")
 	})
 
 	t.Run("a canceled context is no decline, and its key still works", func(t *testing.T) {
@@ -329,10 +337,10 @@ func (c *conformance) aMissingAnswerIsUnknown(t *testing.T) {
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 		answer, err := c.Adapter.Authorize(canceled, phasetest.Permit(t, key, phase.Send), c.sale(1000))
-		if answer != (acquirer.Answer{}) {
+		if answer != (acquirer.Result{}) {
 			t.Errorf("answered with %+v", answer)
 		}
-		wantVerdict(t, err, "not_sent", "unknown")
+		wantOutcome(t, err, "not_sent", "unknown")
 		if found := c.answer(t, key, authorize, c.sale(1000)); !found.Approved {
 			t.Errorf("the retry was answered with %+v", found)
 		}
@@ -383,6 +391,10 @@ func (c *conformance) noMoreIsMovedThanThereIs(t *testing.T) {
 		}
 	})
 
+	c.nothingIsUndoneTwice(t)
+}
+
+func (c *conformance) nothingIsUndoneTwice(t *testing.T) {
 	t.Run("a hold is voided or captured, and not both", func(t *testing.T) {
 		held := c.approved(t, authorize, c.hold(1000))
 		if released := c.approved(t, void, of(held, 0)); released.Amount != 1000 {
@@ -398,7 +410,7 @@ func (c *conformance) noMoreIsMovedThanThereIs(t *testing.T) {
 		euros := of(held, 1000)
 		euros.Currency = "eur"
 		c.refused(t, acquirer.CodeCurrencyMismatch, capture, euros)
-		c.refused(t, acquirer.CodeUnknownAuthorization, capture, of(acquirer.Answer{Reference: "auth_none"}, 1000))
+		c.refused(t, acquirer.CodeUnknownAuthorization, capture, of(acquirer.Result{Reference: "auth_none"}, 1000))
 	})
 
 	t.Run("a payout is recalled once, and in whole", func(t *testing.T) {
@@ -423,7 +435,7 @@ func (c *conformance) aLookupSaysWhatHappened(t *testing.T) {
 	t.Run("a key that never arrived was not executed, and can still be used", func(t *testing.T) {
 		key := c.key()
 		_, err := c.call(t, key, phase.Lookup, authorize, c.sale(1000))
-		wantVerdict(t, err, "not_executed")
+		wantOutcome(t, err, "not_executed")
 		c.wantMoved(t, key, 0)
 		if sold := c.answer(t, key, authorize, c.sale(1000)); !sold.Approved {
 			t.Errorf("answered with %+v", sold)
@@ -447,7 +459,7 @@ func (c *conformance) aLookupSaysWhatHappened(t *testing.T) {
 		_, _ = c.Adapter.Authorize(c.LoseOrder(t.Context()), phasetest.Permit(t, lost, phase.Send), c.sale(1000))
 		_, _ = c.Adapter.Authorize(c.LoseAnswer(t.Context()), phasetest.Permit(t, done, phase.Send), c.sale(1000))
 		_, err := c.call(t, lost, phase.Lookup, authorize, c.sale(1000))
-		wantVerdict(t, err, "not_executed")
+		wantOutcome(t, err, "not_executed")
 		found, err := c.call(t, done, phase.Lookup, authorize, c.sale(1000))
 		if err != nil || !found.Approved {
 			t.Errorf("looked up %+v, %v", found, err)
@@ -461,7 +473,7 @@ func (c *conformance) aReversalUndoesItsKey(t *testing.T) {
 		sold := c.answer(t, key, authorize, c.sale(1000))
 		for range 2 {
 			_, err := c.call(t, key, phase.Reverse, authorize, c.sale(1000))
-			wantVerdict(t, err, "reversed")
+			wantOutcome(t, err, "reversed")
 		}
 		c.wantMoved(t, key, 2) // the sale, and its reversal
 		answer := c.answer(t, c.key(), refund, of(sold, 1000))
@@ -476,25 +488,29 @@ func (c *conformance) aReversalUndoesItsKey(t *testing.T) {
 		_, _ = c.call(t, key, phase.Reverse, authorize, c.sale(1000))
 		for _, mode := range []phase.Mode{phase.Send, phase.Lookup} {
 			_, err := c.call(t, key, mode, authorize, c.sale(1000))
-			wantVerdict(t, err, "reversed")
+			wantOutcome(t, err, "reversed")
 		}
 	})
 
 	t.Run("an order that arrives after its reversal is refused", func(t *testing.T) {
 		key := c.key()
 		_, err := c.call(t, key, phase.Reverse, authorize, c.sale(1000))
-		wantVerdict(t, err, "reversed")
+		wantOutcome(t, err, "reversed")
 		_, err = c.call(t, key, phase.Send, authorize, c.sale(1000))
-		wantVerdict(t, err, "reversed")
+		wantOutcome(t, err, "reversed")
 		c.wantMoved(t, key, 0)
 	})
 
+	c.aReversalMeetsOtherOrders(t)
+}
+
+func (c *conformance) aReversalMeetsOtherOrders(t *testing.T) {
 	t.Run("what a later operation is built on is not undone", func(t *testing.T) {
 		key := c.key()
 		held := c.answer(t, key, authorize, c.hold(1000))
 		c.approved(t, capture, of(held, 1000))
 		_, err := c.call(t, key, phase.Reverse, authorize, c.hold(1000))
-		wantVerdict(t, err, "unknown")
+		wantOutcome(t, err, "unknown")
 		c.wantMoved(t, key, 1)
 	})
 
@@ -507,7 +523,7 @@ func (c *conformance) aReversalUndoesItsKey(t *testing.T) {
 			both.Go(func() { _, sent = c.Adapter.Authorize(t.Context(), sending, c.sale(1000)) })
 			both.Go(func() { _, reversed = c.Adapter.Authorize(t.Context(), reversing, c.sale(1000)) })
 			both.Wait()
-			wantVerdict(t, reversed, "reversed")
+			wantOutcome(t, reversed, "reversed")
 			movements := 0 // the reversal came first
 			if sent == nil {
 				movements = 2

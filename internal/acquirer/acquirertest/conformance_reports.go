@@ -72,6 +72,10 @@ func (c *conformance) theRecordsSayWhatHappened(t *testing.T) {
 		}
 	})
 
+	c.theAuthorizationsSayWhatHappened(t, from, to)
+}
+
+func (c *conformance) theAuthorizationsSayWhatHappened(t *testing.T, from, to time.Time) {
 	t.Run("an authorization lists what was executed, under the object that came first", func(t *testing.T) {
 		key, order := c.key(), c.sale(1000)
 		order.Object = "ch_conformance"
@@ -87,7 +91,7 @@ func (c *conformance) theRecordsSayWhatHappened(t *testing.T) {
 		}
 		first, second := a.Executed[0], a.Executed[1]
 		if first.Key != key || first.Kind != acquirer.KindSale || first.Object != "ch_conformance" ||
-			first.Amount != 1000 || !same(first.Answer, sold) {
+			first.Amount != 1000 || !same(first.Result, sold) {
 			t.Errorf("it lists the sale %+v", first)
 		}
 		if second.Key != refunded || second.Kind != acquirer.KindRefund || second.Amount != 100 {

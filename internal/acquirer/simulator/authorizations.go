@@ -15,7 +15,7 @@ import (
 const selectExecuted = `
 	SELECT a.id, a.merchant, a.livemode, a.card, a.currency,
 	       m.at, m.key, m.kind, m.reference, m.amount, coalesce(o.asked->'order'->>'object', '') AS object,
-	       coalesce(o.answer, '{}') AS answer
+	       coalesce(o.answer, '{}') AS result
 	FROM acquirer.authorizations a
 	JOIN acquirer.movements m ON m.authorization_id = a.id
 	LEFT JOIN acquirer.operations o ON o.key = m.key AND o.reference = m.reference

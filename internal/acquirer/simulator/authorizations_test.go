@@ -65,19 +65,19 @@ func TestAuthorizations(t *testing.T) {
 			t.Fatal(err)
 		}
 		order(t, sim, "refund", acquirer.Request{Verb: acquirer.VerbRefund, Order: acquirer.Order{
-			Authorization: done.Answer.Reference, Amount: 500, Currency: "usd", Object: "re_1"}})
+			Authorization: done.Result.Reference, Amount: 500, Currency: "usd", Object: "re_1"}})
 		found, err := sim.Client().Authorizations(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 		if err != nil || len(found) != 2 {
 			t.Fatalf("%d authorizations, %v: %+v", len(found), err, found)
 		}
 		executed := found[0].Executed
-		if a := found[0]; a.ID != done.Answer.Reference || a.Merchant != "acct_1" || a.Card != "visa" ||
+		if a := found[0]; a.ID != done.Result.Reference || a.Merchant != "acct_1" || a.Card != "visa" ||
 			len(executed) != 2 {
 			t.Fatalf("listed %+v", a)
 		}
 		e := executed[0]
 		if e.Key != "sale" || e.Kind != acquirer.KindSale || e.Object != "ch_first" ||
-			e.Answer.AuthorizationCode == "" {
+			e.Result.AuthorizationCode == "" {
 			t.Errorf("the sale is %+v", e)
 		}
 		e = executed[1]

@@ -24,7 +24,7 @@ type book struct {
 const (
 	done     = "done"
 	reversed = "reversed" // or never used and now refused: a tombstone
-	spent    = "spent"    // nothing was done and the key is no longer accepted
+	retired  = "spent"    // nothing was done and the key is no longer accepted
 )
 
 // operation is what was done under a key.
@@ -32,7 +32,7 @@ type operation struct {
 	key             string
 	state           string
 	asked           acquirer.Request
-	answer          acquirer.Answer
+	answer          acquirer.Result
 	authorizationID string
 	letters         [][]byte // notifications that its first reply carries; a replay has none
 	change          change
@@ -128,11 +128,11 @@ func (b *book) forget(key string) {
 	}
 }
 
-// spend makes an unused key unusable. A used one stays what it is.
-func (b *book) spend(key string) {
+// retire makes an unused key unusable. A used one stays what it is.
+func (b *book) retire(key string) {
 	_, ok := b.operations[key]
 	if !ok {
-		b.operations[key] = &operation{key: key, state: spent, change: inserted}
+		b.operations[key] = &operation{key: key, state: retired, change: inserted}
 	}
 }
 
@@ -140,11 +140,11 @@ func (op *operation) reply() reply {
 	switch op.state {
 	case reversed:
 		return reply{refusal: acquirer.ReasonReversed}
-	case spent:
-		return reply{refusal: acquirer.ReasonKeySpent}
+	case retired:
+		return reply{refusal: acquirer.ReasonKeyRetired}
 	default:
 		return reply{operation: acquirer.Operation{
-			Key: op.key, Verb: op.asked.Verb, Order: op.asked.Order, Answer: op.answer, Notifications: op.letters,
+			Key: op.key, Verb: op.asked.Verb, Order: op.asked.Order, Result: op.answer, Notifications: op.letters,
 		}}
 	}
 }
@@ -322,7 +322,7 @@ func (b *book) approve(op *operation, auth *authorization, kind string, amount i
 
 func (b *book) refuse(op *operation, auth *authorization, code string) {
 	op.authorizationID = auth.id
-	op.answer = acquirer.Answer{
+	op.answer = acquirer.Result{
 		Reference:      id.New(referencePrefix[op.asked.Verb], b.at),
 		Code:           code,
 		Message:        "The acquirer refused to " + string(op.asked.Verb) + ".",

@@ -142,8 +142,8 @@ func (c card) needsAuthentication(order acquirer.Order) bool {
 }
 
 // authorize is what the issuer answers, still without a reference.
-func (c card) authorize(order acquirer.Order) acquirer.Answer {
-	answer := acquirer.Answer{
+func (c card) authorize(order acquirer.Order) acquirer.Result {
+	answer := acquirer.Result{
 		Amount:            order.Amount,
 		Currency:          order.Currency,
 		RiskLevel:         "normal",
@@ -174,7 +174,7 @@ func (c card) authorize(order acquirer.Order) acquirer.Answer {
 
 // verify is what the issuer answers about a card when no money is asked for. A
 // card that is kept without being set up is not authenticated.
-func (c card) verify(order acquirer.Order) acquirer.Answer {
+func (c card) verify(order acquirer.Order) acquirer.Result {
 	answer := c.authorize(order)
 	if c.verifies || !order.SetUp && answer.Code == acquirer.CodeAuthenticationNeeded {
 		answer = card{cvcCheck: c.cvcCheck}.authorize(order)
@@ -182,7 +182,7 @@ func (c card) verify(order acquirer.Order) acquirer.Answer {
 	return answer
 }
 
-func approve(answer *acquirer.Answer) {
+func approve(answer *acquirer.Result) {
 	answer.Approved = true
 	answer.AuthorizationCode = strings.ToUpper(id.Random(6))
 	answer.NetworkStatus = "approved_by_network"
@@ -196,7 +196,7 @@ func approve(answer *acquirer.Answer) {
 	}
 }
 
-func (d *decline) declineWith(answer *acquirer.Answer) {
+func (d *decline) declineWith(answer *acquirer.Result) {
 	answer.Code, answer.DeclineCode, answer.AdviceCode = d.code, d.declineCode, d.adviceCode
 	answer.Param, answer.Message = d.param, d.message
 	if d == blockedAsFraud {

@@ -114,10 +114,10 @@ func TestTestCards(t *testing.T) {
 				Order: acquirer.Order{Card: card, Amount: 9, Currency: "usd", Capture: true}})
 			got := b.ask("refund", acquirer.Request{Verb: acquirer.VerbRefund,
 				Order: acquirer.Order{
-					Authorization: sold.operation.Answer.Reference,
+					Authorization: sold.operation.Result.Reference,
 					Amount:        9,
 					Currency:      "usd",
-				}}).operation.Answer
+				}}).operation.Result
 			if !got.Approved || [2]string{got.RefundStatus, got.RefundBecomes} != want {
 				t.Errorf("%s: %+v, want %v", card, got, want)
 			}

@@ -157,7 +157,7 @@ func (b *book) disputeFor(op *operation) *dispute {
 func (b *book) approveFor(op *operation, d *dispute) {
 	d.change.touch()
 	op.authorizationID = d.authorization
-	op.answer = acquirer.Answer{
+	op.answer = acquirer.Result{
 		Approved:  true,
 		Reference: id.New(referencePrefix[op.asked.Verb], b.at),
 		Amount:    op.asked.Order.Amount,

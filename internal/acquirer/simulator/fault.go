@@ -18,12 +18,12 @@ type fault struct {
 	failAfterActing   bool          // acts, commits and answers 503
 	forgetKeys        bool          // its memory for the key is lost; the journal is not
 	wrongAmount       bool          // answers with one minor unit more than it moved
-	spentKey          bool          // an unused key is refused now and forever
+	retireKey         bool          // an unused key is refused now and forever
 	lateNotifications bool          // the answer comes without its notifications
 }
 
 // faults is what may go wrong, each with a probability or for a number of
-// requests: "slow:300,drop_after_acting=0.2,spent_key*1".
+// requests: "slow:300,drop_after_acting=0.2,retire_key*1".
 type faults struct {
 	text  string
 	rules []faultRule
@@ -42,7 +42,7 @@ var switches = map[string]func(*fault){
 	"fail_after_acting":  func(t *fault) { t.failAfterActing = true },
 	"forget_keys":        func(t *fault) { t.forgetKeys = true },
 	"wrong_amount":       func(t *fault) { t.wrongAmount = true },
-	"spent_key":          func(t *fault) { t.spentKey = true },
+	"retire_key":         func(t *fault) { t.retireKey = true },
 	"late_notifications": func(t *fault) { t.lateNotifications = true },
 }
 

@@ -20,15 +20,15 @@ func TestParseFaults(t *testing.T) {
 
 	t.Run("one that is counted strikes that often", func(t *testing.T) {
 		t.Parallel()
-		parsed, err := parseFaults("spent_key*2")
+		parsed, err := parseFaults("retire_key*2")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []bool{true, true, false, false} {
 			var got fault
 			parsed.strike(&got)
-			if got.spentKey != want {
-				t.Errorf("request %d: struck %v", i+1, got.spentKey)
+			if got.retireKey != want {
+				t.Errorf("request %d: struck %v", i+1, got.retireKey)
 			}
 		}
 	})
@@ -36,7 +36,7 @@ func TestParseFaults(t *testing.T) {
 	t.Run("what is misspelled is refused", func(t *testing.T) {
 		t.Parallel()
 		for _, text := range []string{"drop", "slow", "slow:", "slow:-1", "slow:soon", "wrong_amount=2",
-			"wrong_amount=NaN", "wrong_amount=", "spent_key:1", "spent_key*", "spent_key*-1"} {
+			"wrong_amount=NaN", "wrong_amount=", "retire_key:1", "retire_key*", "retire_key*-1"} {
 			_, err := parseFaults(text)
 			if err == nil {
 				t.Errorf("%q was accepted", text)

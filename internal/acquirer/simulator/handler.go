@@ -103,7 +103,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 		return
 	}
 	q.forget = fault.forgetKeys
-	q.spend = fault.spentKey && q.kind == askFor
+	q.retire = fault.retireKey && q.kind == askFor
 	reply, err := s.writer.answer(q)
 	switch {
 	case err != nil:
@@ -119,7 +119,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 		respond(w, http.StatusOK, acquirer.Reversal{Key: q.key, Reversed: true})
 	default:
 		if fault.wrongAmount {
-			reply.operation.Answer.Amount++
+			reply.operation.Result.Amount++
 		}
 		if fault.lateNotifications {
 			reply.operation.Notifications = nil
@@ -203,7 +203,7 @@ func (s *Simulator) getHealth(w http.ResponseWriter, r *http.Request) {
 var statusOf = map[string]int{
 	acquirer.ReasonNeverHappened: http.StatusNotFound,
 	acquirer.ReasonReversed:      http.StatusGone,
-	acquirer.ReasonKeySpent:      http.StatusUnprocessableEntity,
+	acquirer.ReasonKeyRetired:    http.StatusUnprocessableEntity,
 	acquirer.ReasonKeyReused:     http.StatusConflict,
 	acquirer.ReasonIrreversible:  http.StatusConflict,
 	acquirer.ReasonInvalid:       http.StatusBadRequest,

@@ -16,7 +16,7 @@ import (
 const settlesAtOnce = 10 * acquirer.MaxPartMovements
 
 // takeOwed takes what is owed out of its queue. Two processes that settle at once
-// take different movements. What was taken without a merchant is owed to none.
+// take different movements. Money taken without a merchant is owed to none.
 const takeOwed = `
 	WITH taken AS (
 		DELETE FROM acquirer.owed WHERE movement IN (

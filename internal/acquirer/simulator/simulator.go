@@ -1,11 +1,9 @@
-// Package simulator is the outside world: an acquirer that moves the money of
-// test cards, in a separate process with its own database.
+// Package simulator is an acquirer for test cards, in a separate process with its own database.
 //
-// It is what an acquirer should be. A key moves a card once: the same order
-// under it gets the same answer, another order a refusal, and a reversed key
-// nothing any more. It answers only what it has committed. What it did to which
-// card is in a journal that cannot be rewritten, and that journal, not our
-// tables, is where the question "how often was the card charged" is answered.
+// It keeps the promises of the port. It acts once per key: the same order gets the same answer,
+// another order is rejected, and so is any order under a reversed key. It commits before it
+// answers. An append-only journal records what it did to each card. Tests count charges in that
+// journal, not in our tables.
 //
 // It can be made to misbehave as real ones do: see fault.
 package simulator

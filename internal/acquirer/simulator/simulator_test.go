@@ -67,7 +67,7 @@ func (d env) send(t *testing.T, method, path, body string) (status int, answer s
 }
 
 // must asks for something that has to be approved.
-func (d env) must(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
+func (d env) must(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Result {
 	t.Helper()
 	answer := d.answer(t, key, verb, order)
 	if !answer.Approved {
@@ -76,13 +76,13 @@ func (d env) must(t *testing.T, key string, verb acquirer.Verb, order acquirer.O
 	return answer
 }
 
-func (d env) answer(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
+func (d env) answer(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Result {
 	t.Helper()
 	status, body := d.ask(t, key, verb, order)
 	if status != http.StatusOK {
 		t.Fatalf("%s %s: %d %s", verb, key, status, body)
 	}
-	return parse[acquirer.Operation](t, body).Answer
+	return parse[acquirer.Operation](t, body).Result
 }
 
 // cardMoney is what the journal says a card has paid and not got back.
@@ -109,7 +109,7 @@ func visaSale(amount int64) acquirer.Order {
 	return acquirer.Order{Card: "visa", Amount: amount, Currency: "usd", Capture: true}
 }
 
-func of(authorization acquirer.Answer, amount int64) acquirer.Order {
+func of(authorization acquirer.Result, amount int64) acquirer.Order {
 	return acquirer.Order{Authorization: authorization.Reference, Amount: amount, Currency: authorization.Currency}
 }
 
@@ -308,7 +308,7 @@ func TestReverse(t *testing.T) {
 	})
 }
 
-func TestNoMoreThanThereIs(t *testing.T) {
+func TestAmountLimits(t *testing.T) {
 	t.Parallel()
 
 	t.Run("a hold is captured once, and never for more than it holds", func(t *testing.T) {
@@ -477,7 +477,7 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-func TestTheDoor(t *testing.T) {
+func TestServerRejectsBadRequests(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
 

@@ -34,9 +34,9 @@ type question struct {
 	key    string
 	asked  acquirer.Request // when kind is askFor
 	forget bool             // lose the memory of the key first
-	spend  bool             // then make the key unusable, if it is unused
+	retire bool             // then make the key unusable, if it is unused
 
-	answered chan verdict
+	answered chan committedReply
 }
 
 type questionKind int
@@ -47,8 +47,8 @@ const (
 	reverse
 )
 
-// verdict is a committed reply; with err the outcome is unknown.
-type verdict struct {
+// committedReply is a reply after the commit; with err the outcome is unknown.
+type committedReply struct {
 	reply reply
 	err   error
 }
@@ -83,7 +83,7 @@ func (w *writer) stop() {
 // answer waits for the reply. It takes no context: a caller that hangs up does
 // not stop a real acquirer either.
 func (w *writer) answer(q *question) (reply, error) {
-	q.answered = make(chan verdict, 1)
+	q.answered = make(chan committedReply, 1)
 	select {
 	case w.questions <- q:
 	case <-w.quit:
@@ -137,10 +137,10 @@ func (w *writer) answerAll(batch []*question) {
 	}
 	for i, q := range batch {
 		if err != nil {
-			q.answered <- verdict{err: err}
+			q.answered <- committedReply{err: err}
 			continue
 		}
-		q.answered <- verdict{reply: replies[i]}
+		q.answered <- committedReply{reply: replies[i]}
 	}
 }
 
@@ -180,8 +180,8 @@ func (b *book) answer(q *question) reply {
 	if q.forget {
 		b.forget(q.key)
 	}
-	if q.spend {
-		b.spend(q.key)
+	if q.retire {
+		b.retire(q.key)
 	}
 	switch q.kind {
 	case lookUp:

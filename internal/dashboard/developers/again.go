@@ -97,6 +97,8 @@ func (s Pages) repeat(r *http.Request, of idempotency.Summary, sent *inspect.Sen
 		"Sent again with a new key. This is the new request."), nil
 }
 
-func (s Pages) send(r *http.Request, of idempotency.Summary, sent *inspect.Sent, key string) (*api.Answer, error) {
+func (s Pages) send(
+	r *http.Request, of idempotency.Summary, sent *inspect.Sent, key string,
+) (*api.InternalResponse, error) {
 	return s.CallAs(r, of.AccountID, of.Livemode, sent.APIVersion, of.Method, of.Path, key, sent.Form())
 }

@@ -3,14 +3,17 @@ package developers
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
 )
 
 // clock is a test clock: it moves its account's test mode ahead in time.
@@ -49,8 +52,50 @@ const selectTime = `
 	SELECT account_time(@account_id, @livemode) AS now,
 	       extract(epoch FROM account_ahead(@account_id, @livemode))::float8 AS ahead`
 
+// dueEvents are the events of what the worker does when its time has come, and what the page calls each.
+var dueEvents = map[string]string{
+	"balance.available":        "Pending money became available",
+	"charge.expired":           "Hold expired, and the amount was released",
+	"checkout.session.expired": "Checkout session expired",
+	"payout.created":           "Payout created by the schedule",
+	"payout.failed":            "Payout failed",
+	"payout.paid":              "Payout arrived at the bank",
+	"payout.updated":           "Payout left for the bank",
+}
+
+// dueRow is one thing that became due when a clock was advanced.
+type dueRow struct {
+	EventID  string
+	Type     string
+	ObjectID string
+	Amount   int64
+	Currency string // "": the event is not about an amount
+}
+
+// Text says what happened.
+func (d dueRow) Text() string { return dueEvents[d.Type] }
+
+// Href is the page of the object.
+func (d dueRow) Href() string { return cmp.Or(web.Href(d.ObjectID), "/dashboard/balance") }
+
+// dueShown is how many of them the page lists.
+const dueShown = 50
+
+// selectDue reads what the worker has done since a clock was last advanced.
+const selectDue = `
+	SELECT e.id AS event_id, e.type, e.object_id, coalesce((e.data->'object'->>'amount')::bigint, 0) AS amount,
+	       coalesce(e.data->'object'->>'currency', '') AS currency
+	FROM events e JOIN requests r ON r.account_id = e.account_id AND r.id = e.request_id
+	WHERE e.account_id = @account_id AND e.livemode = @livemode AND e.type = ANY (@types::text[])
+	  AND e.id > (SELECT id FROM events
+	      WHERE account_id = @account_id AND type = 'test_helpers.test_clock.advancing' ORDER BY id DESC LIMIT 1)
+	  AND (r.method = 'JOB' OR r.path LIKE '/worker/%')
+	ORDER BY e.id DESC LIMIT @limit`
+
 type clockPage struct {
 	Clocks   []clock
+	Advanced bool // at least once
+	Due      []dueRow
 	Now      time.Time
 	Ahead    float64 // seconds
 	Livemode bool
@@ -82,6 +127,14 @@ func (s Pages) clock(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	page.Now, page.Ahead = now[0].Now, now[0].Ahead
+	page.Advanced = slices.ContainsFunc(page.Clocks, func(c clock) bool { return c.FrozenTime.After(c.StartedAt) })
+	if page.Advanced {
+		page.Due, err = ui.Read[dueRow](r.Context(), s.Pool, selectDue,
+			of.Args(postgres.Args{"types": slices.Sorted(maps.Keys(dueEvents)), "limit": dueShown}))
+		if err != nil {
+			return nil, err
+		}
+	}
 	return ui.List(of, "dashboard/clock", "clock", "Test clock", page), nil
 }
 

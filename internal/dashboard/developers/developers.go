@@ -1,5 +1,5 @@
 // Package developers has the dashboard's pages about what happens behind a payment: requests and the inspector,
-// idempotency keys, events, webhooks, the ledger, API keys, workers and test clocks.
+// idempotency keys, events, webhooks, the ledger, API keys, processes and test clocks.
 package developers
 
 import "github.com/ratchet-pay/ratchet/internal/dashboard/ui"
@@ -30,7 +30,7 @@ func (s Pages) Routes(handle, administered func(pattern string, show ui.Handler)
 	handle("GET /dashboard/ledger.csv", s.ledgerCSV)
 	handle("GET /dashboard/ledger/{id}", s.posting)
 	handle("GET /dashboard/keys", s.keys)
-	handle("GET /dashboard/workers", s.workers)
+	handle("GET /dashboard/processes", s.processes)
 	if s.Supervisor != nil {
 		handle("POST /dashboard/kill", s.postKill)
 	}

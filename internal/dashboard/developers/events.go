@@ -110,7 +110,7 @@ const selectEventAttempts = `
 
 const selectEvent = `
 	SELECT e.id, e.type, e.object_id, e.request_id, e.idempotency_key, e.created_at, e.account_id, e.api_version, e.data
-	FROM accounts a JOIN events e ON e.account_id = a.id AND e.id = @id`
+	FROM events e WHERE e.id = @id AND e.account_id = ` + ui.AccountWith + `events` + ui.ThatID
 
 func (s Pages) event(r *http.Request) (*ui.Page, error) {
 	rows, err := s.Pool.Query(r.Context(), selectEvent, pgx.QueryExecModeCacheDescribe,

@@ -85,7 +85,7 @@ func (s Pages) postRelease(r *http.Request) (*ui.Page, error) {
 	}
 	const done = "Released. The next call uses a new derived key."
 	return s.operate(r, done, func(tx pgx.Tx, of idempotency.Summary) error {
-		spent, next, err := idempotency.Release(r.Context(), tx,
+		retired, next, err := idempotency.Release(r.Context(), tx,
 			s.Roots.Keys(secret.Idempotency).Oldest(), of.AccountID, of.ID,
 			"", "operator "+login.Actor(r)+": "+evidence)
 		if err != nil {
@@ -95,8 +95,8 @@ func (s Pages) postRelease(r *http.Request) (*ui.Page, error) {
 			"decision": "not-executed",
 			"evidence": evidence,
 			"held":     of.HeldReason,
-			"phase":    spent.Phase,
-			"spent":    spent.Key,
+			"phase":    retired.Phase,
+			"retired":  retired.Key,
 			"next":     next.Key,
 		}))
 	})

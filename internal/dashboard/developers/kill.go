@@ -23,12 +23,12 @@ func (s Pages) postKill(r *http.Request) (*ui.Page, error) {
 	process := r.PostFormValue("process")
 	err := s.Supervisor.Kill(r.Context(), process)
 	if errors.Is(err, supervisor.ErrNotFound) {
-		return ui.RedirectWithError("/dashboard/workers",
+		return ui.RedirectWithError("/dashboard/processes",
 			"The demo has no process "+process+". It may have been killed already."), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return ui.Show("dashboard/killed", web.Page{Title: "Killed", Here: "workers",
+	return ui.Show("dashboard/killed", web.Page{Title: "Killed", Here: "processes",
 		Data: killedPage{process, process == strconv.Itoa(os.Getpid()), s.Shop}}), nil
 }

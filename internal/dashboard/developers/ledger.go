@@ -129,7 +129,7 @@ type ledgerPage struct {
 	Account    string // the one whose entries are listed; "" for all as Ts
 	Lines      []line
 	Pager      ui.Pager
-	CSV        string // "" for all accounts, which are no list
+	CSV        string // "" for all accounts, which are not a list
 }
 
 // trial is the trial balance of one currency.
@@ -265,7 +265,8 @@ const selectPosting = `
 	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount',
 	           l.amount) ORDER BY l.leg)
 	          FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS legs
-	FROM ledger_books b JOIN ledger_postings p ON p.book_id = b.id AND p.id = @id`
+	FROM ledger_books b
+	CROSS JOIN LATERAL (SELECT * FROM ledger_postings WHERE book_id = b.id AND id = @id OFFSET 0) p`
 
 func (s Pages) posting(r *http.Request) (*ui.Page, error) {
 	found, err := ui.Read[postingPage](r.Context(), s.Pool, selectPosting, postgres.Args{"id": r.PathValue("id")})

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
@@ -25,7 +26,7 @@ type requestPage struct {
 
 // write is what the transaction of one recovery point wrote.
 type write struct {
-	Station  inspect.RecoveryPoint
+	Point    inspect.RecoveryPoint
 	Postings []inspect.Posting
 	Events   []inspect.Event
 	Answer   bool
@@ -80,10 +81,34 @@ func (s Pages) unstored(r *http.Request) (*ui.Page, error) {
 	if shown == nil {
 		return nil, ui.ErrNotFound
 	}
-	return ui.Show("dashboard/unstored", web.Page{Title: "Request " + shown.ID, Here: "requests", Data: struct {
-		*recent.Request
-		Line logged
-	}{shown, loggedOf(*shown)}}), nil
+	return ui.Show("dashboard/unstored", web.Page{Title: "Request " + shown.ID, Here: "requests",
+		Data: unstoredPage{shown, loggedOf(*shown)}}), nil
+}
+
+// unstoredPage is a request that left no row.
+type unstoredPage struct {
+	*recent.Request
+	Line logged
+}
+
+// Advice tells the developer of a rejected request what to do next.
+func (p unstoredPage) Advice() string {
+	const nothingDone = "The API rejected the request before it did anything. "
+	switch {
+	case p.Status == http.StatusUnauthorized:
+		return nothingDone + "Send it again with a valid API key."
+	case p.Status == http.StatusTooManyRequests || p.Status >= http.StatusInternalServerError:
+		return nothingDone + "Nothing is wrong with it: wait a moment, and send it again with the same idempotency key."
+	case p.Status == http.StatusConflict:
+		return nothingDone + "Another request has the same idempotency key and is not finished. Send this one again " +
+			"later, and you get that one's response."
+	case p.Error.Type == apierror.TypeIdempotency:
+		return nothingDone + "Its idempotency key belongs to a different request. Send it with a new key."
+	}
+	if p.Key == "" {
+		return nothingDone + "Fix it, and send it again."
+	}
+	return nothingDone + "Fix it, and send it again. You can keep the idempotency key: this request did not use it."
 }
 
 func displayState(s idempotency.Summary) string {
@@ -96,11 +121,11 @@ func displayState(s idempotency.Summary) string {
 // writes puts what was written to the recovery point it was committed with.
 func writes(r *inspect.Request) []write {
 	var all []write
-	for _, station := range r.RecoveryPoints {
-		if station.ReachedAt == nil {
+	for _, point := range r.RecoveryPoints {
+		if point.ReachedAt == nil {
 			continue
 		}
-		all = append(all, write{Station: station})
+		all = append(all, write{Point: point})
 	}
 	for _, p := range r.Postings {
 		if at := wrote(r, all, p.CreatedAt); at != nil {
@@ -119,9 +144,9 @@ func writes(r *inspect.Request) []write {
 }
 
 func wrote(r *inspect.Request, all []write, at time.Time) *write {
-	station := r.Wrote(at)
+	point := r.Wrote(at)
 	for i := range all {
-		if station != nil && all[i].Station.Name == station.Name {
+		if point != nil && all[i].Point.Name == point.Name {
 			return &all[i]
 		}
 	}

@@ -76,7 +76,7 @@ var requestLog = ui.Lister[logged]{Down: loggedDown, Up: loggedUp, Prefix: "req_
 	ID:   func(l logged) string { return l.ID },
 	Edge: ui.Edge{Down: loggedEdgeDown, Up: loggedEdgeUp, Args: []string{"least", "most"}}}
 
-// What is unfinished has a run, and few requests have one. They are looked up by their IDs: a join could read all
+// An unfinished request has a run, and few requests have one. They are looked up by their IDs: a join could read all
 // requests of the account instead, newest first, until it has found a page of unfinished ones.
 const (
 	selectUnfinished = selectLogged + `
@@ -125,7 +125,7 @@ const firstID, lastID = "", "~"
 const selectKeyed = `
 	SELECT id AS least, id AS most FROM requests WHERE key = @key AND account_id = @account_id AND livemode = @livemode`
 
-// What is archived is older than what is not: the newest of it is where a page can begin.
+// Archived requests are older than the others: a page can begin at the newest of them.
 const selectArchivedSpan = `
 	SELECT '' AS least, coalesce(max(request_id), '') AS most FROM archived_answers WHERE account_id = @account_id`
 

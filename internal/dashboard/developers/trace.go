@@ -12,7 +12,7 @@ import (
 type trace struct {
 	Width, Height int
 	Above         int // how far names of more than two lines reach above the drawing
-	Stations      []traceStation
+	Points        []tracePoint
 	Lanes         []traceLane
 	Calls         []traceCall
 	Ground        int // of the acquirer; 0 if it was not called
@@ -23,7 +23,7 @@ type trace struct {
 	Down          traceDown
 }
 
-type traceStation struct {
+type tracePoint struct {
 	X       int
 	Name    []string // in lines
 	Reached bool
@@ -71,7 +71,7 @@ func draw(r *inspect.Request) trace {
 		places[s.Name] = i
 		name := wrap(s.Name, traceNamed)
 		p.Above = max(p.Above, (len(name)-2)*traceLine)
-		p.Stations = append(p.Stations, traceStation{
+		p.Points = append(p.Points, tracePoint{
 			X:       traceLeft + i*traceStep,
 			Name:    name,
 			Reached: s.ReachedAt != nil,
@@ -110,22 +110,22 @@ func lane(a inspect.Attempt, all []inspect.RecoveryPoint, places map[string]int,
 	l.From, l.To = traceLeft+begin*traceStep, traceLeft+reached*traceStep
 	switch a.End {
 	case inspect.Died:
-		l.How, l.Tone = a.Driver()+" went silent", "bad"
+		l.How, l.Tone = a.Process()+" went silent", "bad"
 		if a.Until != nil {
 			l.How += " at " + a.Until.UTC().Format("15:04:05.0")
 		}
 	case inspect.Stalled:
-		l.How, l.Tone = a.Driver()+" stalled at "+a.Until.UTC().Format("15:04:05.0"), "warn"
-	case inspect.Yielded:
+		l.How, l.Tone = a.Process()+" stalled at "+a.Until.UTC().Format("15:04:05.0"), "warn"
+	case inspect.Parked:
 		l.How, l.Tone = "no outcome, paused", "warn"
-	case inspect.Driving:
+	case inspect.Executing:
 		l.How, l.Tone = "in progress", "info"
 	case inspect.Waiting:
 		l.How, l.Tone = "needs review", "bad"
 	default:
 		l.How, l.Tone = "finished in "+inspect.Lasted(a.Until.Sub(a.From)), "good"
 		if a.PID != nil {
-			l.How = a.Driver() + " " + l.How
+			l.How = a.Process() + " " + l.How
 		}
 	}
 	if a.End == inspect.Ended {
@@ -163,9 +163,9 @@ func (p *trace) ask(r *inspect.Request, all []inspect.RecoveryPoint, places map[
 			text = "?"
 		}
 		for i, a := range r.Attempts {
-			over := a.Until != nil && !c.AskedAt.Before(*a.Until)
+			over := a.Until != nil && !c.SentAt.Before(*a.Until)
 			here := all[at].ReachedAt != nil && all[at].Epoch == a.Epoch
-			began := !c.AskedAt.Before(a.From) && !over
+			began := !c.SentAt.Before(a.From) && !over
 			if here || began {
 				x := traceLeft + at*traceStep - traceStep/2 - 26 + 14*i
 				p.Calls = append(p.Calls,

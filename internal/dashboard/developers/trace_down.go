@@ -6,12 +6,12 @@ import "github.com/ratchet-pay/ratchet/internal/inspect"
 // top to bottom; every attempt is a lane, left to right; the acquirer is at the right.
 // It is as wide as a phone, no matter how many attempts there are.
 type traceDown struct {
-	Height   int
-	Stations []traceStation // X is how far down
-	Lanes    []traceLaneDown
-	Calls    []traceCallDown
-	Answer   int // how far down; 0 while there is none
-	Ground   bool
+	Height int
+	Points []tracePoint // X is how far down
+	Lanes  []traceLaneDown
+	Calls  []traceCallDown
+	Answer int // how far down; 0: the request has no answer yet
+	Ground bool
 }
 
 type traceLaneDown struct {
@@ -40,10 +40,10 @@ const (
 // turned lays the drawing that draw has made upright.
 func turned(p trace) traceDown {
 	down := func(x int) int { return downTop + (x-traceLeft)*downStep/traceStep }
-	d := traceDown{Height: downTop + len(p.Stations)*downStep, Ground: p.Ground != 0}
-	for _, s := range p.Stations {
-		d.Stations = append(d.Stations,
-			traceStation{X: down(s.X), Name: s.Name, Reached: s.Reached, Foreign: s.Foreign})
+	d := traceDown{Height: downTop + len(p.Points)*downStep, Ground: p.Ground != 0}
+	for _, s := range p.Points {
+		d.Points = append(d.Points,
+			tracePoint{X: down(s.X), Name: s.Name, Reached: s.Reached, Foreign: s.Foreign})
 	}
 	step := downLane
 	if n := len(p.Lanes); n > 1 {

@@ -12,7 +12,7 @@ func TestANameOfThreeLinesIsInsideTheDrawing(t *testing.T) {
 	for name, want := range map[string]int{"charge_recorded": 0, "checkout_session_created": traceLine} {
 		r := &inspect.Request{
 			RecoveryPoints: []inspect.RecoveryPoint{{Name: name, Kind: "atomic"}},
-			Attempts:       []inspect.Attempt{{Epoch: 1, From: time.Now(), End: inspect.Driving}},
+			Attempts:       []inspect.Attempt{{Epoch: 1, From: time.Now(), End: inspect.Executing}},
 		}
 		if got := draw(r).Above; got != want {
 			t.Errorf("%s reaches %d above the drawing, want %d", name, got, want)
@@ -28,7 +28,7 @@ func TestTheFenceIsDrawnWhereItRefusedACommit(t *testing.T) {
 		if want {
 			first.Refused = &now
 		}
-		p := draw(&inspect.Request{Attempts: []inspect.Attempt{first, {Epoch: 2, From: now, End: inspect.Driving}}})
+		p := draw(&inspect.Request{Attempts: []inspect.Attempt{first, {Epoch: 2, From: now, End: inspect.Executing}}})
 		if l := p.Lanes[0]; (l.FenceX > l.To) != want || (p.Down.Lanes[0].FenceY > p.Down.Lanes[0].To) != want {
 			t.Errorf("%s: the lane ends at %d and the fence is at %d", end, l.To, l.FenceX)
 		}

@@ -47,8 +47,8 @@ type eventChoice struct {
 	Chosen bool
 }
 
-// picker is the list of event types with the chosen ones checked. What was chosen
-// through the API, and is never sent here, stays chosen.
+// picker is the list of event types with the chosen ones checked. Types that were chosen
+// through the API, and are never sent here, stay chosen.
 func picker(chosen []string) (all []eventGroup) {
 	left := slices.Clone(chosen)
 	for _, g := range eventTypes {

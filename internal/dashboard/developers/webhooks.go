@@ -65,7 +65,8 @@ const selectEndpoints = `
 const (
 	endpointsHere = selectEndpoints + `
 		WHERE w.account_id = @account_id AND w.livemode = @livemode AND w.deleted_at IS NULL ORDER BY w.id DESC`
-	endpointByID = selectEndpoints + ` JOIN accounts a ON a.id = w.account_id WHERE w.id = @id`
+	endpointByID = selectEndpoints + ` WHERE w.id = @id
+		AND w.account_id = ` + ui.AccountWith + `webhook_endpoints` + ui.ThatID
 )
 
 // tally is what became of an endpoint's latest deliveries.

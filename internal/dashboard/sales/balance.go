@@ -2,10 +2,13 @@ package sales
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
-	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // movement is what changed a merchant's balance: what Stripe calls a balance transaction.
@@ -20,6 +23,12 @@ type movement struct {
 	AvailableOn time.Time
 	CreatedAt   time.Time
 	Available   bool
+}
+
+// movementTable is a table of movements. Those of a payout are all available: it shows when they were created instead.
+type movementTable struct {
+	Rows    []movement
+	PaidOut bool
 }
 
 const movementsOfEachBook = ` ledger_books k CROSS JOIN LATERAL (
@@ -60,29 +69,88 @@ const selectHalves = `
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
 	ORDER BY b.currency`
 
-// selectSchedule is when the worker pays the balance out: daily, or manual for never.
-const selectSchedule = `SELECT id AS account_id, payout_schedule AS schedule FROM accounts WHERE id = @account_id`
+// selectSchedule is when the worker pays the balance out.
+const selectSchedule = `
+	SELECT a.id AS account_id, @livemode::boolean AS livemode, coalesce(s.frequency, 'manual') AS frequency,
+	       coalesce(s.days, '{}') AS days
+	FROM accounts a
+	LEFT JOIN payout_schedules s ON s.account_id = a.id AND s.livemode = @livemode
+	WHERE a.id = @account_id`
 
-// schedule is an account's payout schedule. The owner of the database changes it: the API may not change accounts.
-type schedule struct{ AccountID, Schedule string }
-
-// Other is the schedule that the account could have instead.
-func (s schedule) Other() string {
-	if s.Schedule == "daily" {
-		return "manual"
-	}
-	return "daily"
+// schedule is the payout schedule of an account's mode, and the form that changes it.
+type schedule struct {
+	AccountID string
+	Frequency string
+	Days      []int16
+	Livemode  bool
+	Key       string `db:"-"`
 }
 
-// Command changes the schedule.
-func (s schedule) Command() string {
-	return "ratchet payouts --account " + s.AccountID + " --schedule " + s.Other()
+// weekdays are the days on which a weekly schedule can pay out; the first is number 1.
+var weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday"}
+
+// On tells whether a weekly schedule pays out on a day.
+func (s schedule) On(day string) bool {
+	return s.Frequency == "weekly" && slices.ContainsFunc(s.Days, func(n int16) bool { return weekdays[n-1] == day })
+}
+
+// Weekdays are the choices of the form.
+func (s schedule) Weekdays() []string { return weekdays }
+
+// MonthDays are the days of a monthly schedule, as they are typed: "1, 15".
+func (s schedule) MonthDays() string {
+	if s.Frequency != "monthly" {
+		return ""
+	}
+	return s.list(func(day int16) string { return strconv.Itoa(int(day)) })
+}
+
+func (s schedule) list(name func(int16) string) string {
+	var names []string
+	for _, day := range s.Days {
+		names = append(names, name(day))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Said is the schedule in words.
+func (s schedule) Said() string {
+	switch s.Frequency {
+	case "daily":
+		return "Paid out daily"
+	case "weekly":
+		return "Paid out weekly: " + s.list(func(day int16) string { return time.Weekday(day).String() })
+	case "monthly":
+		return "Paid out monthly: day " + s.MonthDays()
+	}
+	return "Paid out manually"
+}
+
+// postSchedule changes the payout schedule through the API.
+func (s Pages) postSchedule(r *http.Request) (*ui.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	const at = "payments[payouts][schedule]"
+	params := url.Values{at + "[interval]": {r.PostFormValue("frequency")}}
+	switch r.PostFormValue("frequency") {
+	case "weekly":
+		params[at+"[weekly_payout_days][]"] = r.PostForm["weekday"]
+	case "monthly":
+		for _, day := range strings.Fields(strings.ReplaceAll(r.PostFormValue("days"), ",", " ")) {
+			params.Add(at+"[monthly_payout_days][]", day)
+		}
+	}
+	a, err := s.Call(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/balance_settings", r.PostFormValue("key"),
+		params)
+	return ui.RespondTo(a, err, "Payout schedule saved.", "/dashboard/balance")
 }
 
 type balancePage struct {
 	Schedule  *schedule
 	Balances  []halves
-	Movements []movement
+	Movements movementTable
 	Pager     ui.Pager
 	CSV       string
 	Dates     ui.Dates
@@ -98,12 +166,12 @@ func (s Pages) balance(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Schedule, err = ui.ReadOne[schedule](r.Context(), s.Pool, selectSchedule,
-		postgres.Args{"account_id": of.AccountID})
+	page.Schedule, err = ui.ReadOne[schedule](r.Context(), s.Pool, selectSchedule, of.Args(nil))
 	if err != nil {
 		return nil, err
 	}
-	page.Movements, page.Pager, err = movements.Page(s.Env, r, of.Args(nil))
+	page.Schedule.Key = ui.NewIdempotencyKey("schedule")
+	page.Movements.Rows, page.Pager, err = movements.Page(s.Env, r, of.Args(nil))
 	if err != nil {
 		return nil, err
 	}

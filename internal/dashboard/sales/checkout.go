@@ -28,6 +28,7 @@ type session struct {
 	ShippingName  *string // of the rate that the customer chose; nil: nothing is shipped
 	Currency      string
 	Email         *string
+	Name          *string // of the customer, as they typed it
 	CustomerID    *string
 	IntentID      *string
 	SetupID       *string
@@ -45,7 +46,8 @@ const sessionColumns = `
 	       coalesce(v.currency, '') AS currency, v.amount_subtotal AS subtotal, v.amount_discount AS discount,
 	       v.coupon_id, c.name AS coupon_name, k.code AS promotion_code, v.amount_shipping AS shipping,
 	       h.display_name AS shipping_name,
-	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id,
+	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_details->>'name' AS name,
+	       v.customer_id,
 	       v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id, v.client_reference_id AS reference,
 	       v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
 	FROM checkout_sessions v
@@ -54,22 +56,26 @@ const sessionColumns = `
 	LEFT JOIN shipping_rates h ON h.account_id = v.account_id AND h.id = v.shipping_rate_id`
 
 const selectSessions = sessionColumns + `
-	WHERE v.account_id = @account_id AND v.livemode = @livemode AND (@state = '' OR v.status = @state)`
+	WHERE v.account_id = @account_id AND v.livemode = @livemode AND v.id > ` + ui.SessionsOfMode + `
+	  AND v.id < ` + ui.BelowSessionsOfMode + ` AND (@state = '' OR v.status = @state)`
 
 const (
-	sessionsEdgeDown = `SELECT id FROM checkout_sessions` + ui.EdgeDown
-	sessionsEdgeUp   = `SELECT id FROM checkout_sessions` + ui.EdgeUp
+	sessionsEdge = `SELECT id FROM (SELECT id, account_id FROM checkout_sessions
+		WHERE id > ` + ui.SessionsOfMode + ` AND id < ` + ui.BelowSessionsOfMode + `) of_mode`
+	sessionsEdgeDown = sessionsEdge + ui.EdgeDown
+	sessionsEdgeUp   = sessionsEdge + ui.EdgeUp
 
 	sessionsDown = selectSessions + ` AND (@before = '' OR v.id < @before)
 		AND v.id >= @edge ORDER BY v.id DESC LIMIT @limit`
 	sessionsUp    = selectSessions + ` AND v.id > @after AND v.id <= @edge ORDER BY v.id LIMIT @limit`
-	selectSession = sessionColumns + ` JOIN accounts a ON a.id = v.account_id WHERE v.id = @id`
+	selectSession = sessionColumns + ` WHERE v.id = @id
+		AND v.account_id = ` + ui.AccountWith + `checkout_sessions` + ui.ThatID
 )
 
 var sessions = ui.StateList[session]{
 	Lister: ui.Lister[session]{Down: sessionsDown, Up: sessionsUp, Prefix: "cs_{mode}_",
 		ID:   func(v session) string { return v.ID },
-		Edge: ui.Edge{Down: sessionsEdgeDown, Up: sessionsEdgeUp}},
+		Edge: ui.Edge{Down: sessionsEdgeDown, Up: sessionsEdgeUp, Args: []string{"livemode"}}},
 	Template: "dashboard/sessions", Here: "checkout", Title: "Checkout sessions",
 	Columns: sessionFile,
 	States: [][2]string{
@@ -88,7 +94,7 @@ type item struct {
 
 const selectItems = `
 	SELECT id, description, quantity, amount, price_id FROM checkout_items
-	WHERE session_id = @id AND account_id = @account_id ORDER BY id LIMIT 100`
+	WHERE session_id = @id AND account_id = @account_id AND quantity > 0 ORDER BY id LIMIT 100`
 
 type sessionPage struct {
 	session

@@ -37,7 +37,7 @@ type fault struct{ Field, Text string }
 type formField struct {
 	Name, Label, Hint, Placeholder, Type string // the type of an input; "select", "area"
 	Required                             bool
-	Options                              []option
+	Options                              []option // of a select, or what an input suggests
 	Value                                string
 	Invalid                              bool // what the form complains of
 }
@@ -48,7 +48,24 @@ var (
 	amountField      = formField{Name: "amount", Label: "Amount", Type: "amount", Placeholder: "20.00", Required: true}
 	currencyField    = formField{Name: "currency", Label: "Currency", Type: "select", Options: currencyOptions()}
 	descriptionField = formField{Name: "description", Label: "Description", Type: "text"}
-	customerField    = formField{Name: "customer", Label: "Customer ID", Type: "text", Placeholder: "cus_…"}
+	customerField    = formField{
+		Name:        "customer",
+		Label:       "Customer",
+		Type:        "text",
+		Placeholder: "cus_…",
+		Hint:        "Type a name or an email to see the latest customers. You can also start from a customer’s page.",
+	}
+
+	// A line sells a product at one of its prices, or an item that is written down here.
+	priceField = formField{
+		Name:        "price",
+		Label:       "Product",
+		Type:        "text",
+		Placeholder: "price_…",
+		Hint:        "Type a name to see your products. Or leave this empty, and enter an item and its unit price.",
+	}
+	itemField      = formField{Name: "name", Label: "Item", Type: "text", Placeholder: "T-shirt"}
+	unitPriceField = formField{Name: "amount", Label: "Unit price", Type: "amount", Placeholder: "20.00"}
 )
 
 // creations are what the menu New offers, in its order.
@@ -94,15 +111,7 @@ var creations = []creation{
 		Verb:  "Create link",
 		here:  "checkout",
 		path:  "/v1/checkout/sessions",
-		fields: []formField{{Name: "name", Label: "Item", Type: "text", Placeholder: "T-shirt"},
-			{Name: "amount", Label: "Unit price", Type: "amount", Placeholder: "20.00"}, currencyField,
-			{
-				Name:        "price",
-				Label:       "Or price ID",
-				Type:        "text",
-				Placeholder: "price_…",
-				Hint:        "Replaces item, unit price and currency.",
-			},
+		fields: []formField{priceField, itemField, unitPriceField, currencyField,
 			{Name: "quantity", Label: "Quantity", Type: "number", Value: "1", Required: true},
 			{Name: "customer_email", Label: "Customer email", Type: "email"},
 			{
@@ -122,15 +131,7 @@ var creations = []creation{
 		Verb:  "Create payment link",
 		here:  "links",
 		path:  "/v1/payment_links",
-		fields: []formField{{Name: "name", Label: "Item", Type: "text", Placeholder: "T-shirt"},
-			{Name: "amount", Label: "Unit price", Type: "amount", Placeholder: "20.00"}, currencyField,
-			{
-				Name:        "price",
-				Label:       "Or price ID",
-				Type:        "text",
-				Placeholder: "price_…",
-				Hint:        "Replaces item, unit price and currency.",
-			},
+		fields: []formField{priceField, itemField, unitPriceField, currencyField,
 			{Name: "quantity", Label: "Quantity", Type: "number", Value: "1", Required: true},
 			{
 				Name:  "redirect",
@@ -221,7 +222,7 @@ func withLine(params, typed url.Values) (with url.Values, wrong fault) {
 		return params, fault{}
 	}
 	if typed.Get("name") == "" {
-		return params, fault{"name", "Enter an item and its unit price, or a price ID."}
+		return params, fault{"name", "Choose a product, or enter an item and its unit price."}
 	}
 	item, wrong := withAmount(typed, "unit_amount")
 	for name := range item {
@@ -309,7 +310,11 @@ func (s Pages) creation(r *http.Request) (*ui.Page, error) {
 	for name, values := range r.URL.Query() {
 		typed[name] = values
 	}
-	return showCreation(http.StatusOK, of, creationPage{creation: *c, Key: ui.NewIdempotencyKey(c.Name)}, typed)
+	page := creationPage{creation: *c, Key: ui.NewIdempotencyKey(c.Name)}
+	if page.fields, err = s.suggest(r, of, c); err != nil {
+		return nil, err
+	}
+	return showCreation(http.StatusOK, of, page, typed)
 }
 
 func showCreation(
@@ -339,6 +344,9 @@ func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	typed, page := url.Values{}, creationPage{creation: *c, Key: r.PostFormValue("key")}
+	if page.fields, err = s.suggest(r, of, c); err != nil {
+		return nil, err
+	}
 	for _, f := range c.fields {
 		typed.Set(f.Name, strings.TrimSpace(r.PostFormValue(f.Name)))
 	}
@@ -376,7 +384,7 @@ var apiNames = map[string]string{"unit_amount": "amount", "url": "redirect", "pa
 var lastName = regexp.MustCompile(`\w+\]?$`)
 
 // faultOf is what the API said against a form, and the field that holds the parameter it named.
-func faultOf(a *api.Answer, fields []formField) (wrong fault) {
+func faultOf(a *api.InternalResponse, fields []formField) (wrong fault) {
 	e := a.Refusal()
 	if e == nil {
 		return fault{}
@@ -388,6 +396,9 @@ func faultOf(a *api.Answer, fields []formField) (wrong fault) {
 		}
 	}
 	wrong.Text = e.Message
+	if e.Code == "balance_insufficient" { // the API's message is for who calls it
+		wrong.Text = "Your available balance is lower than this amount. Enter a smaller amount."
+	}
 	return wrong
 }
 
@@ -397,7 +408,7 @@ func created(name string) string {
 }
 
 // madeBy is the id of the object that an answer shows: itself, or the payment that an error is about.
-func madeBy(a *api.Answer) string {
+func madeBy(a *api.InternalResponse) string {
 	var shown struct {
 		ID    string `json:"id"`
 		Error struct {

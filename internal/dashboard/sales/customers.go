@@ -95,13 +95,23 @@ const selectMethods = `
 
 const selectCustomer = `
 	SELECT ` + customerColumns + `
-	FROM accounts a JOIN customers c ON c.account_id = a.id AND c.id = @id`
+	FROM customers c WHERE c.id = @id AND c.account_id = ` + ui.AccountWith + `customers` + ui.ThatID
 
 type customerPage struct {
 	Customer customer
 	Methods  []method
 	Payments []Payment
 	Key      string // of the form that edits it
+}
+
+// Title is what the browser's tab shows: a name, if there is one.
+func (p customerPage) Title() string {
+	for _, name := range []*string{p.Customer.Name, p.Customer.Email} {
+		if name != nil && *name != "" {
+			return *name
+		}
+	}
+	return "Customer " + p.Customer.ID
 }
 
 func (s Pages) findCustomer(r *http.Request) (*customer, error) {
@@ -126,5 +136,5 @@ func (s Pages) customer(r *http.Request) (*ui.Page, error) {
 	}
 	page := customerPage{Customer: *found, Methods: methods, Payments: latest, Key: ui.NewIdempotencyKey("customer")}
 	return ui.Show("dashboard/customer",
-		web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Data: page}), nil
+		web.Page{Title: page.Title(), Here: "customers", Data: page}), nil
 }

@@ -42,14 +42,14 @@ func (d dispute) Inquiry() bool { return strings.HasPrefix(d.Status, "warning") 
 func (d dispute) Waits() bool { return strings.HasSuffix(d.Status, "needs_response") }
 
 // Said is the evidence that was given, by name.
-func (d dispute) Said() (all []ui.Change) {
+func (d dispute) Said() (all []evidenceText) {
 	var given map[string]any
 	if json.Unmarshal(d.Evidence, &given) != nil {
 		return nil
 	}
 	for _, name := range ui.Sorted(given) {
 		if text, is := given[name].(string); is && text != "" {
-			all = append(all, ui.Change{Name: name, Is: text})
+			all = append(all, evidenceText{name, labelOf(name), text})
 		}
 	}
 	return all
@@ -75,7 +75,8 @@ const (
 		AND d.id >= @edge ORDER BY d.id DESC LIMIT @limit`
 	disputesUp       = selectDisputes + ` AND d.id > @after AND d.id <= @edge ORDER BY d.id LIMIT @limit`
 	selectDisputesOf = disputeColumns + ` WHERE d.charge_id = @charge_id AND d.account_id = @account_id ORDER BY d.id`
-	selectDispute    = disputeColumns + ` JOIN accounts a ON a.id = d.account_id WHERE d.id = @id`
+	selectDispute    = disputeColumns + ` WHERE d.id = @id
+		AND d.account_id = ` + ui.AccountWith + `disputes` + ui.ThatID
 )
 
 var disputes = ui.StateList[dispute]{

@@ -76,11 +76,24 @@ var evidenceFields = []formField{
 	{Name: "refund_refusal_explanation", Label: "Why the customer isn’t owed a refund", Type: "area"},
 }
 
+// evidenceText is one text that was saved or submitted.
+type evidenceText struct{ Name, Label, Text string }
+
+// labelOf is what the form calls a text, or "" if only the API takes it.
+func labelOf(name string) string {
+	for _, f := range evidenceFields {
+		if f.Name == name {
+			return f.Label
+		}
+	}
+	return ""
+}
+
 // Fields is the evidence form, with what was saved before.
 func (p disputePage) Fields() (all []formField) {
 	saved := map[string]string{}
 	for _, given := range p.Said() {
-		saved[given.Name] = given.Is
+		saved[given.Name] = given.Text
 	}
 	for _, f := range evidenceFields {
 		f.Value = saved[f.Name]

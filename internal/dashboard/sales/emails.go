@@ -89,9 +89,10 @@ const (
 
 	emailOfEvent = `
 	SELECT ` + emailColumns + `
-	FROM accounts a
-	JOIN events e ON e.account_id = a.id AND e.id = @id
-	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'`
+	FROM events e
+	JOIN accounts a ON a.id = e.account_id
+	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'
+	WHERE e.id = @id AND e.account_id = ` + ui.AccountWith + `events` + ui.ThatID
 )
 
 var emails = ui.Lister[email]{Down: emailsDown, Up: emailsUp, Prefix: "evt_",

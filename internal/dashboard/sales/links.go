@@ -58,7 +58,8 @@ const (
 	linksDown = selectLinks + ` AND (@before = '' OR l.id < @before)
 		AND l.id >= @edge ORDER BY l.id DESC LIMIT @limit`
 	linksUp    = selectLinks + ` AND l.id > @after AND l.id <= @edge ORDER BY l.id LIMIT @limit`
-	selectLink = linkColumns + ` JOIN accounts a ON a.id = l.account_id WHERE l.id = @id`
+	selectLink = linkColumns + ` WHERE l.id = @id
+		AND l.account_id = ` + ui.AccountWith + `payment_links` + ui.ThatID
 )
 
 var links = ui.StateList[paymentLink]{
@@ -86,7 +87,8 @@ const visitsOver = 10_000
 const selectVisits = `
 	SELECT id, status, coalesce(customer_details->>'email', '') AS email, payment_intent_id AS intent_id, created_at
 	FROM (SELECT id, status, customer_details, payment_intent_id, created_at, options FROM checkout_sessions
-	    WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	    WHERE account_id = @account_id AND livemode = @livemode AND id > ` + ui.SessionsOfMode + `
+	      AND id < ` + ui.BelowSessionsOfMode + ` ORDER BY id DESC LIMIT @over) newest
 	WHERE options->>'payment_link' = @id ORDER BY id DESC LIMIT 25`
 
 // visit is a checkout session that the link has opened.

@@ -108,9 +108,9 @@ const selectPlainPayment = `
 	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx,
 	       c.capture_before, NULL::text AS checkout_session, c.receipt_url, false AS session_open,
 	       NULL::text AS coupon_id, 0::bigint AS discount, NULL::bigint AS shipping, c.created_at
-	FROM accounts a
-	JOIN charges c ON c.account_id = a.id AND c.id = @id
-	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p`
+	FROM charges c
+	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p
+	WHERE c.id = @id AND c.account_id = ` + ui.AccountWith + `charges` + ui.ThatID
 
 const selectIntentPayment = `
 	SELECT i.account_id, i.id, i.id AS intent_id, c.id AS charge_id, i.livemode, p.state, i.status,
@@ -124,14 +124,14 @@ const selectIntentPayment = `
 	       i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session, c.receipt_url,
 	       coalesce(v.status = 'open', false) AS session_open, v.coupon_id, coalesce(v.amount_discount, 0) AS discount,
 	       CASE WHEN v.shipping_rate_id IS NOT NULL THEN v.amount_shipping END AS shipping, i.created_at
-	FROM accounts a
-	JOIN payment_intents i ON i.account_id = a.id AND i.id = @id
+	FROM payment_intents i
 	LEFT JOIN LATERAL (SELECT c.*, ` + ofCharge + ` FROM charges c
 	WHERE c.account_id = i.account_id AND c.id = i.latest_charge) c ON true
 	LEFT JOIN LATERAL (SELECT ` + ofCharge + ` FROM payment_methods c
 	WHERE c.account_id = i.account_id AND c.id = i.payment_method_id) m ON true
 	LEFT JOIN checkout_sessions v ON v.account_id = i.account_id AND v.id = i.checkout_session
-	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state) p`
+	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state) p
+	WHERE i.id = @id AND i.account_id = ` + ui.AccountWith + `payment_intents` + ui.ThatID
 
 type refund struct {
 	ID        string

@@ -35,7 +35,7 @@ type payout struct {
 	CreatedAt      time.Time
 }
 
-// CanCancel is of a payout that has not left yet.
+// CanCancel is true for a payout that has not left yet.
 func (p payout) CanCancel() bool {
 	return p.Status == "pending" && !p.Automatic && p.OriginalPayout == nil
 }
@@ -59,7 +59,8 @@ const (
 	payoutsDown = selectPayouts + ` AND (@before = '' OR o.id < @before)
 		AND o.id >= @edge ORDER BY o.id DESC LIMIT @limit`
 	payoutsUp    = selectPayouts + ` AND o.id > @after AND o.id <= @edge ORDER BY o.id LIMIT @limit`
-	selectPayout = payoutColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id`
+	selectPayout = payoutColumns + ` WHERE o.id = @id
+		AND o.account_id = ` + ui.AccountWith + `payouts` + ui.ThatID
 )
 
 var payouts = ui.StateList[payout]{
@@ -77,7 +78,62 @@ var payouts = ui.StateList[payout]{
 type payoutPage struct {
 	payout
 	ui.History
-	Key string // of the form that cancels it
+	Key       string // of the form that cancels it
+	Movements movementTable
+	Pager     ui.Pager
+	Opening   *opening
+}
+
+// opening is what the first automatic payout took as one amount: the movements before a time.
+type opening struct {
+	Until  time.Time
+	Amount int64
+}
+
+// A payout has one currency, so its movements are in one book. The payout's own posting was swept with them.
+const (
+	paidOutColumns = ` b.id, b.kind, b.source, b.currency, b.amount, b.fee, b.net, b.available_on,
+		b.created_at, true AS available FROM`
+	paidOut = ` ledger_books k CROSS JOIN LATERAL (
+			SELECT s.posting_id FROM ledger_swept s
+			WHERE s.payout = @payout AND s.book_id = k.id AND s.posting_id <> @own`
+	ofBalance = `) AS t
+		JOIN balance_transactions b ON b.account_id = @account_id AND b.book_id = k.id AND b.id = t.posting_id
+		WHERE k.account_id = @account_id AND k.livemode = @livemode AND k.currency = @currency`
+
+	paidOutDown = `SELECT` + paidOutColumns + paidOut + ` AND (@before = '' OR s.posting_id < @before)
+		ORDER BY s.posting_id DESC LIMIT @limit` + ofBalance + ` ORDER BY b.id DESC`
+	paidOutUp = `SELECT` + paidOutColumns + paidOut + ` AND s.posting_id > @after ORDER BY s.posting_id LIMIT @limit` +
+		ofBalance + ` ORDER BY b.id`
+
+	selectOpening = `
+		SELECT o.until, o.amount
+		FROM ledger_books k
+		JOIN swept_before o ON o.book_id = k.id AND o.payout = @payout
+		WHERE k.account_id = @account_id AND k.livemode = @livemode AND k.currency = @currency`
+)
+
+var paidOutMovements = ui.Lister[movement]{Down: paidOutDown, Up: paidOutUp,
+	ID: func(m movement) string { return m.ID }}
+
+// readMovements reads what an automatic payout consists of. A payout that the merchant requested is just an amount.
+func (s Pages) readMovements(r *http.Request, page *payoutPage) (err error) {
+	if !page.Automatic {
+		return nil
+	}
+	args := func() postgres.Args {
+		return postgres.Args{"account_id": page.AccountID, "livemode": page.Livemode, "currency": page.Currency,
+			"payout": page.ID}
+	}
+	page.Opening, err = ui.ReadOne[opening](r.Context(), s.Pool, selectOpening, args())
+	if err != nil {
+		return err
+	}
+	list := args()
+	list["own"] = page.BalanceTx
+	page.Movements.PaidOut = true
+	page.Movements.Rows, page.Pager, err = paidOutMovements.Page(s.Env, r, list)
+	return err
 }
 
 func (s Pages) findPayout(r *http.Request) (*payout, error) {
@@ -94,6 +150,9 @@ func (s Pages) payout(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	page := payoutPage{payout: *found, History: history, Key: ui.NewIdempotencyKey("payout")}
+	if err := s.readMovements(r, &page); err != nil {
+		return nil, err
+	}
 	return ui.Show("dashboard/payout",
 		web.Page{Title: "Payout " + page.ID, Here: "payouts", Data: page}), nil
 }

@@ -57,8 +57,13 @@ const (
 	productsDown = selectProducts + ` AND (@before = '' OR o.id < @before)
 		AND o.id >= @edge ORDER BY o.id DESC LIMIT @limit`
 	productsUp    = selectProducts + ` AND o.id > @after AND o.id <= @edge ORDER BY o.id LIMIT @limit`
-	selectProduct = productColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id AND o.deleted_at IS NULL
-		ORDER BY o.account_id = @account_id DESC LIMIT 1`
+	selectProduct = productColumns + ` WHERE o.id = @id AND o.account_id = ` + accountOfProduct
+
+	// Merchants choose the IDs of products, so more than one may have this one.
+	accountOfProduct = `(
+		SELECT a.id FROM accounts a CROSS JOIN LATERAL (
+			SELECT FROM products WHERE account_id = a.id AND id = @id AND deleted_at IS NULL OFFSET 0) found
+		ORDER BY a.id = @account_id DESC LIMIT 1)`
 )
 
 var products = ui.StateList[product]{
@@ -123,7 +128,7 @@ func (s Pages) product(r *http.Request) (*ui.Page, error) {
 		web.Page{Title: page.Name, Here: "products", Data: page}), nil
 }
 
-// postProduct adds a price, or archives or activates the product.
+// postProduct edits the product, adds a price, or archives or activates the product.
 func (s Pages) postProduct(r *http.Request) (*ui.Page, error) {
 	p, err := ui.Found(s.findProduct(r))
 	if err != nil {
@@ -136,6 +141,8 @@ func (s Pages) postProduct(r *http.Request) (*ui.Page, error) {
 		active := r.PathValue("action") == "activate"
 		params.Set("active", strconv.FormatBool(active))
 		done = map[bool]string{true: "Product activated.", false: "Product archived."}[active]
+	case "edit":
+		params, done = edited(r, p.Metadata, "name", "description"), "Product updated."
 	case "price":
 		var wrong fault
 		params, wrong = withAmount(r.PostForm, "unit_amount")

@@ -41,6 +41,7 @@ func (s Pages) Routes(handle func(pattern string, show ui.Handler)) {
 	handle("GET /dashboard/emails/{id}", s.email)
 	handle("GET /dashboard/balance", s.balance)
 	handle("GET /dashboard/balance.csv", s.balanceCSV)
+	handle("POST /dashboard/balance/schedule", s.postSchedule)
 	handle("GET /dashboard/checkout", sessions.Handler(s.Env))
 	handle("GET /dashboard/checkout.csv", sessions.CSV(s.Env))
 	handle("GET /dashboard/checkout/{id}", s.session)

@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// The list of payments has a box before each row. What is checked can be downloaded, or refunded.
+// The list of payments has a box before each row. The checked ones can be downloaded, or refunded.
 
 // selectedMost is more than a page of the list has.
 const selectedMost = 100

@@ -23,21 +23,21 @@ const selectMerchant = `
 // is returned as an answer; err means that the API gave no answer.
 func (d *Env) Call(
 	r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values,
-) (*api.Answer, error) {
+) (*api.InternalResponse, error) {
 	return d.CallAs(r, accountID, livemode, "", method, path, key, form)
 }
 
 // CallAs is Call with an API version, "" for the one that the pages read.
 func (d *Env) CallAs(
 	r *http.Request, accountID string, livemode bool, version, method, path, key string, form url.Values,
-) (*api.Answer, error) {
+) (*api.InternalResponse, error) {
 	merchants, err := Read[apirequest.Merchant](r.Context(), d.Pool, selectMerchant,
 		postgres.Args{"account_id": accountID, "livemode": livemode})
 	if err != nil {
 		return nil, err
 	}
 	if len(merchants) != 1 {
-		return nil, fmt.Errorf("there is no account %q", accountID)
+		return nil, fmt.Errorf("account %q not found", accountID)
 	}
 	credential := &apikey.Credential{
 		KeyID:     caller(r),
@@ -46,11 +46,11 @@ func (d *Env) CallAs(
 		Kind:      apikey.Secret,
 		Merchant:  merchants[0],
 	}
-	in := api.Inside{Credential: credential, Method: method, Path: path, Key: key, Form: form}
+	in := api.InternalRequest{Credential: credential, Method: method, Path: path, Key: key, Form: form}
 	if version != "" {
 		in.Header = http.Header{"Stripe-Version": {version}}
 	}
-	return in.Ask(d.API, r)
+	return in.Do(d.API, r)
 }
 
 // caller is who the audit trail names for a request to the API that a person makes here.
@@ -63,7 +63,7 @@ func caller(r *http.Request) string {
 }
 
 // Refusal is what the API said against it, or "".
-func Refusal(a *api.Answer) string {
+func Refusal(a *api.InternalResponse) string {
 	if e := a.Refusal(); e != nil {
 		return e.Message
 	}
@@ -72,7 +72,7 @@ func Refusal(a *api.Answer) string {
 
 // RespondTo responds to a form that made one request to the API: it redirects to back, with the text done or with the
 // API's error message.
-func RespondTo(a *api.Answer, err error, done, back string) (*Page, error) {
+func RespondTo(a *api.InternalResponse, err error, done, back string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}

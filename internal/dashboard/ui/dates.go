@@ -111,7 +111,7 @@ func (l Lister[T]) cut(d Dates, rows []T) []T {
 	return rows
 }
 
-// outside tells whether an ID is of a time before or after the days.
+// outside tells whether an ID has a time before or after the days.
 func (l Lister[T]) outside(d Dates, name string) bool {
 	if l.Prefix == "" {
 		return false

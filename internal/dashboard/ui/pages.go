@@ -83,7 +83,7 @@ func (l Lister[T]) Latest(d *Env, r *http.Request, args postgres.Args, limit int
 
 // Edge bounds what is read for a page with a filter that few rows may pass and that no index has. The page searches
 // the next searchOver rows, and the page after it continues there. Down gives the ID of the last of those rows before
-// @before, and Up of the last one after @after. The statements of the list take it as @edge. The zero value is of a
+// @before, and Up of the last one after @after. The statements of the list take it as @edge. The zero value is for a
 // list without such filters.
 type Edge struct {
 	Down, Up string

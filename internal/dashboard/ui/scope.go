@@ -30,6 +30,21 @@ const selectAccounts = `
 	ORDER BY livemode, id
 	LIMIT 200`
 
+// AccountWith and ThatID, around a table, are the account of its row with @id: an object's page knows only the ID. It
+// looks in each account, by the primary key. OFFSET 0 keeps the lookup apart: with many accounts PostgreSQL would
+// otherwise read all of the index, which grows with the payments.
+const (
+	AccountWith = `(SELECT a.id FROM accounts a CROSS JOIN LATERAL (SELECT FROM `
+	ThatID      = ` WHERE account_id = a.id AND id = @id OFFSET 0) found LIMIT 1)`
+)
+
+// SessionsOfMode and BelowSessionsOfMode bound the IDs of checkout sessions to a mode's. The IDs have the mode before
+// the time, so a statement with both bounds reads no session of the other mode.
+const (
+	SessionsOfMode      = `CASE WHEN @livemode THEN 'cs_live_' ELSE 'cs_test_' END`
+	BelowSessionsOfMode = `CASE WHEN @livemode THEN 'cs_live_~' ELSE 'cs_test_~' END`
+)
+
 // Scope reads the choice, or chooses the first account there is.
 func (d *Env) Scope(r *http.Request) (Scope, error) {
 	accounts, err := Read[account](r.Context(), d.Pool, selectAccounts, nil)

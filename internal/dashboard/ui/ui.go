@@ -23,8 +23,9 @@ type Env struct {
 	Acquirer acquirer.Reports // nil if its books cannot be read
 	Roots    *secret.Roots
 	Demo     bool
-	Shop     bool // this installation has the demo's shop
-	HTTPS    bool // browsers reach the pages over HTTPS
+	Shop     bool   // this installation has the demo's shop
+	HTTPS    bool   // browsers reach the pages over HTTPS
+	Operator string // what an operator types before "keys create"
 
 	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: no page does
 

@@ -26,7 +26,7 @@ import (
 )
 
 // Account is the merchant that the lab charges for.
-const Account = "acct_lab"
+const Account = "acct_lab_inbox"
 
 const source = "lab"
 

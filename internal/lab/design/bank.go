@@ -21,7 +21,15 @@ type DialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 // Bank is a client of the acquirer that adds no key.
 type Bank struct {
 	url, secret string
+	merchant    string
 	http        *http.Client
+}
+
+// of is the same bank, charging for the merchant of a design.
+func (b *Bank) of(design string) *Bank {
+	own := *b
+	own.merchant = "acct_lab_" + design
+	return &own
 }
 
 // NewBank returns a client that waits so long for an answer.
@@ -38,7 +46,7 @@ func NewBank(url, secret string, timeout time.Duration, dial DialFunc) *Bank {
 // made up here, and forgotten.
 func (b *Bank) Charge(ctx context.Context, o order) (reference string, err error) {
 	body, err := json.Marshal(acquirer.Request{Verb: acquirer.VerbAuthorize,
-		Order: acquirer.Order{Card: "visa", Amount: o.Amount, Currency: "usd", Capture: true}})
+		Order: acquirer.Order{Merchant: b.merchant, Card: "visa", Amount: o.Amount, Currency: "usd", Capture: true}})
 	if err != nil {
 		return "", err
 	}
@@ -64,10 +72,10 @@ func (b *Bank) Charge(ctx context.Context, o order) (reference string, err error
 	if err := json.NewDecoder(response.Body).Decode(&done); err != nil {
 		return "", fmt.Errorf("read the bank's answer: %w", err)
 	}
-	if !done.Answer.Approved {
-		return "", fmt.Errorf("the bank declined: %s", done.Answer.Code)
+	if !done.Result.Approved {
+		return "", fmt.Errorf("the bank declined: %s", done.Result.Code)
 	}
-	return done.Answer.Reference, nil
+	return done.Result.Reference, nil
 }
 
 type faultKey struct{}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
@@ -18,24 +20,36 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func parts(t *testing.T) design.Parts {
+// parts returns what the designs are made of, each with a pool in its own schema.
+func parts(t *testing.T) (of func(name string) design.Parts, bank *acquirertest.Sim) {
 	t.Helper()
 	db := pgtest.New(t)
-	if err := design.CreateSchema(t.Context(), db.Pool); err != nil {
+	if err := design.CreateSchemas(t.Context(), db.Pool); err != nil {
 		t.Fatal(err)
 	}
-	bank := acquirertest.Start(t, pgtest.New(t).URL)
+	bank = acquirertest.Start(t, pgtest.New(t).URL)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
 	go func() { _ = redis.NewStandIn().Serve(l) }() // ends with the listener
-	return design.Parts{
-		DB:    db.Pool,
-		Bank:  design.NewBank(bank.URL(), bank.Secret(), time.Minute, nil),
-		Redis: redis.NewClient(l.Addr().String(), nil),
-	}
+	return func(name string) design.Parts {
+		address, err := design.SchemaURL(db.URL, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool, err := pgxpool.New(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		return design.Parts{
+			DB:    pool,
+			Bank:  design.NewBank(bank.URL(), bank.Secret(), time.Minute, nil),
+			Redis: redis.NewClient(l.Addr().String(), nil),
+		}
+	}, bank
 }
 
 func pay(t *testing.T, h http.Handler, key, body string) (status int, answer string) {
@@ -51,11 +65,12 @@ func pay(t *testing.T, h http.Handler, key, body string) (status int, answer str
 // Where nothing goes wrong, each design does what its author wanted.
 func TestDesigns(t *testing.T) {
 	t.Parallel()
-	p := parts(t)
+	of, bank := parts(t)
 	for i, d := range lab.Designs {
 		if d.Name == "ratchet" || d.Queue {
 			continue // no handler of a request
 		}
+		p := of(d.Name)
 		h, err := design.New(d.Name, p)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +84,7 @@ func TestDesigns(t *testing.T) {
 			if status != http.StatusOK || !strings.Contains(answer, `"status":"paid"`) {
 				t.Fatalf("%d %s", status, answer)
 			}
-			if n, err := design.Count(t.Context(), p.DB, d.Name, order); err != nil || n != 1 {
+			if n, err := design.Count(t.Context(), p.DB, order); err != nil || n != 1 {
 				t.Errorf("booked %d times, %v", n, err)
 			}
 		})
@@ -82,7 +97,7 @@ func TestDesigns(t *testing.T) {
 			if strings.TrimSpace(again) != strings.TrimSpace(third) || !strings.Contains(again, `"status":"paid"`) {
 				t.Errorf("%s, then %s", again, third)
 			}
-			if n, err := design.Count(t.Context(), p.DB, d.Name, order); err != nil || n != 1 {
+			if n, err := design.Count(t.Context(), p.DB, order); err != nil || n != 1 {
 				t.Errorf("booked %d times, %v", n, err)
 			}
 		})
@@ -97,8 +112,38 @@ func TestDesigns(t *testing.T) {
 		})
 	}
 
+	t.Run("each charges for a merchant that no other design charges for", func(t *testing.T) {
+		all, err := bank.Client().Authorizations(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sales := map[string]int{}
+		for _, a := range all {
+			sales[a.Merchant]++
+		}
+		for _, d := range lab.Designs {
+			if want := d.Name != "ratchet" && !d.Queue; want && sales["acct_lab_"+d.Name] != 1 {
+				t.Errorf("%s: %v", d.Name, sales)
+			}
+		}
+	})
+
+	t.Run("each books in a schema that no other design books in", func(t *testing.T) {
+		for i, d := range lab.Designs {
+			if design.Schema(d.Name) == "" || d.Queue {
+				continue
+			}
+			for other := range lab.Designs {
+				n, err := design.Count(t.Context(), of(d.Name).DB, int64(other+1))
+				if want := map[bool]int{true: 1}[other == i]; err != nil || n != want {
+					t.Errorf("%s has booked order %d %d times, %v", d.Name, other+1, n, err)
+				}
+			}
+		}
+	})
+
 	t.Run("manager ignores spaces and the order of fields when it compares bodies", func(t *testing.T) {
-		h, err := design.New("manager", p)
+		h, err := design.New("manager", of("manager"))
 		if err != nil {
 			t.Fatal(err)
 		}

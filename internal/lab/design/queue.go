@@ -9,18 +9,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 const insertOrder = `
-	INSERT INTO lab_queue.orders (order_id, amount) VALUES (@order, @amount) ON CONFLICT (order_id) DO NOTHING`
+	INSERT INTO orders (order_id, amount) VALUES (@order, @amount) ON CONFLICT (order_id) DO NOTHING`
 
-const selectOrder = `SELECT order_id, amount FROM lab_queue.orders WHERE order_id = @order`
-
-const insertQueue = `INSERT INTO lab_queue.charges (order_id, amount, reference) VALUES (@order, @amount, @reference)`
-
-const countQueue = `SELECT count(*) FROM lab_queue.charges WHERE order_id = $1`
+const selectOrder = `SELECT order_id, amount FROM orders WHERE order_id = @order`
 
 // A message's subject ends in what it says.
 const (
@@ -35,7 +30,7 @@ const retryIn = 200 * time.Millisecond
 type Handler func(ctx context.Context, m jetstream.Msg)
 
 // handlers are the designs that consume a queue.
-var handlers = map[string]func(Parts) Handler{"queue-set": newQueueSet, "queue-table": newQueueTable}
+var handlers = map[string]func(shop) Handler{"queue-set": newQueueSet, "queue-table": newQueueTable}
 
 // NewConsumer returns the handler of a design that consumes a queue.
 func NewConsumer(name string, p Parts) (Handler, error) {
@@ -43,14 +38,12 @@ func NewConsumer(name string, p Parts) (Handler, error) {
 	if !known {
 		return nil, fmt.Errorf("design %q not found", name)
 	}
-	return open(p), nil
+	p.Bank = p.Bank.of(name)
+	return open(p.shop()), nil
 }
 
 // queueShop does what the messages say. Its handler knows nothing of deliveries.
-type queueShop struct {
-	db   *pgxpool.Pool
-	bank *Bank
-}
+type queueShop struct{ shop }
 
 func (s *queueShop) do(ctx context.Context, m jetstream.Msg) error {
 	var o order
@@ -72,7 +65,6 @@ func (s *queueShop) do(ctx context.Context, m jetstream.Msg) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.Exec(ctx, insertQueue,
-		pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
+	_, err = s.db.Exec(ctx, insertCharge, row(o, reference))
 	return err
 }

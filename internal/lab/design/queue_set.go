@@ -15,8 +15,8 @@ type queueSet struct {
 	seen map[string]string // message id → processing, completed or failed
 }
 
-func newQueueSet(p Parts) Handler {
-	q := &queueSet{queueShop: queueShop{p.DB, p.Bank}, seen: map[string]string{}}
+func newQueueSet(s shop) Handler {
+	q := &queueSet{queueShop: queueShop{s}, seen: map[string]string{}}
 	return q.handle
 }
 

@@ -9,18 +9,18 @@ import (
 
 // The primary key decides which of two deliveries is handled.
 const markMessage = `
-	INSERT INTO lab_queue.processed_messages (message_id, status) VALUES (@id, 'processing')
+	INSERT INTO processed_messages (message_id, status) VALUES (@id, 'processing')
 	ON CONFLICT (message_id) DO NOTHING`
 
 const finishMessage = `
-	UPDATE lab_queue.processed_messages SET status = @status, processed_at = now() WHERE message_id = @id`
+	UPDATE processed_messages SET status = @status, processed_at = now() WHERE message_id = @id`
 
 // queueTable keeps a row for each message: it marks it as processing, handles it,
 // and marks it as completed.
 type queueTable struct{ queueShop }
 
-func newQueueTable(p Parts) Handler {
-	q := &queueTable{queueShop{p.DB, p.Bank}}
+func newQueueTable(s shop) Handler {
+	q := &queueTable{queueShop{s}}
 	return q.handle
 }
 

@@ -6,22 +6,16 @@ import (
 	"net/http"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 )
 
 // A second request waits here for the transaction of the first.
 const insertKey = `
-	INSERT INTO lab_table.idempotency_keys (key, request_body, status) VALUES (@key, @body, 'processing')
+	INSERT INTO idempotency_keys (key, request_body, status) VALUES (@key, @body, 'processing')
 	ON CONFLICT (key) DO NOTHING`
 
 // tableTx keeps key, charge and answer in one transaction, around the bank's call.
-type tableTx struct {
-	db   *pgxpool.Pool
-	bank *Bank
-}
-
-func mountTableTx(e *echo.Echo, p Parts) { e.POST("/pay", (&tableTx{p.DB, p.Bank}).pay) }
+type tableTx struct{ shop }
 
 func (t *tableTx) pay(c echo.Context) error {
 	ctx, key := c.Request().Context(), c.Request().Header.Get(idempotencyKey)
@@ -56,9 +50,7 @@ func (t *tableTx) charge(ctx context.Context, tx pgx.Tx, key string, o order) (r
 	if err != nil {
 		return nil, errBank
 	}
-	_, err = tx.Exec(ctx, insertTable,
-		pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
-	if err != nil {
+	if _, err := tx.Exec(ctx, insertCharge, row(o, reference)); err != nil {
 		return nil, err
 	}
 	response, err = json.Marshal(paid(o, reference))

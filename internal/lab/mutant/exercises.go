@@ -2,7 +2,7 @@ package mutant
 
 import "slices"
 
-// Exercise is one safety to remove, and what to look at.
+// Exercise is one safeguard to remove, and what to look at.
 type Exercise struct {
 	Name    string // in commands
 	Fault   string // of the lab
@@ -21,7 +21,7 @@ var (
 	TimeoutIsDecline = Edit{File: "internal/payment/charge_create.go",
 		Old: "\treturn err\n}\n\nfunc (in CreateChargeParams) captures()",
 		New: `	if err != nil {
-		s.Answer = acquirer.Answer{Code: "card_declined", Message: "Your card was declined."}
+		s.Result = acquirer.Result{Code: "card_declined", Message: "Your card was declined."}
 	}
 	return nil
 }
@@ -31,12 +31,12 @@ func (in CreateChargeParams) captures()`}
 		Old: "r.Flow, phase, number(generation))", New: "number(int16(r.Epoch)), r.Flow, phase, number(generation))"}
 )
 
-// Exercises are the safeties whose loss is seen at the bank or in our list of charges.
+// Exercises are the safeguards whose loss is seen at the bank or in our list of charges.
 var Exercises = []Exercise{
 	{
 		Name: "derived-key", Fault: "answer-not-recorded", Charged: 2, Booked: 1,
 		Removes: "The bank gets a new key with every attempt. (The epoch is the number of the attempt.)",
-		Asks:    "The process dies after the bank has charged. How many times does the bank charge the card?",
+		Asks:    "How many times does the bank charge the card?",
 		Why: "The second process called the bank under another key, so the bank took it for a new charge. Our books " +
 			"have one charge. This is the failure that the derived key prevents.",
 		Edits: []Edit{KeyPerAttempt},
@@ -44,7 +44,7 @@ var Exercises = []Exercise{
 	{
 		Name: "timeout", Fault: "bank-timeout", Charged: 1, Booked: 0,
 		Removes: "A bank that does not answer in time counts as a decline.",
-		Asks:    "The bank answers too late. How many charges does the bank have?",
+		Asks:    "How many charges are in our books?",
 		Why: "The bank charged the card after we had stopped waiting. We told the customer that the card was " +
 			"declined, and our books have no charge. A timeout is not a decline: the outcome is unknown until the " +
 			"bank says what it did.",
@@ -53,8 +53,8 @@ var Exercises = []Exercise{
 	{
 		Name: "liveness", Fault: "answer-not-recorded", Charged: 1, Booked: 0,
 		Removes: "A process that crashed counts as alive.",
-		Asks:    "The process dies after the bank has charged. How many charges are in our books?",
-		Why: "None, while the client retries. Every retry gets 409, because only the lease of 30 seconds would end " +
+		Asks:    "How many charges are in our books while the client retries?",
+		Why: "None. Every retry gets 409, because only the lease of 30 seconds would end " +
 			"the wait. Ratchet can afford to be wrong about which process is alive, because the derived key and " +
 			"the fence make a takeover harmless. So it takes over after a second.",
 		Edits: []Edit{{File: "internal/idempotency/find.go",
@@ -63,7 +63,7 @@ var Exercises = []Exercise{
 	{
 		Name: "epoch-in-key", Fault: "answer-not-recorded", Charged: 1, Booked: 1,
 		Removes: "The derived key is computed from the epoch, too. The epoch goes up with every takeover.",
-		Asks:    "The process dies after the bank has charged. How many times does the bank charge the card?",
+		Asks:    "How many times does the bank charge the card?",
 		Why: "Once. Did you say 2? The first transaction stored the key with the request, so the second process did " +
 			"not compute it again. Computing matters when that row is lost, for example in a failover to a standby " +
 			"that is behind: then the client's retry is a first request, and only a key made of what it repeats is " +

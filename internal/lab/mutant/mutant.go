@@ -1,4 +1,4 @@
-// Package mutant removes one safety of Ratchet, for readers who want to see what it is for.
+// Package mutant removes one safeguard of Ratchet, for readers who want to see what it is for.
 //
 //	source + edits ──overlay──▶ go build ──▶ a broken ratchet ──▶ the lab counts its charges
 //
@@ -74,7 +74,7 @@ func SourceTree(ctx context.Context) (string, error) {
 	return root, nil
 }
 
-// Build compiles ratchet without the safety of an exercise, into dir, and returns the program.
+// Build compiles ratchet without the safeguard of an exercise, into dir, and returns the program.
 func (e Exercise) Build(ctx context.Context, root, dir string) (program string, err error) {
 	overlay, err := Overlay(root, dir, e.Name, e.Edits)
 	if err != nil {
@@ -88,7 +88,7 @@ func (e Exercise) Build(ctx context.Context, root, dir string) (program string, 
 	var complaints bytes.Buffer
 	compile.Stdout, compile.Stderr = &complaints, &complaints
 	if err := compile.Run(); err != nil {
-		return "", fmt.Errorf("build ratchet without the safety: %w\n%s", err, complaints.String())
+		return "", fmt.Errorf("build ratchet without the safeguard: %w\n%s", err, complaints.String())
 	}
 	return program, nil
 }

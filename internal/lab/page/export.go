@@ -182,7 +182,10 @@ func besideEachOther(html string) string {
 	}
 	html = badge.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "<i class=$1>$2</i>")
 	html = digits.ReplaceAllString(copier.ReplaceAllString(html, ""), "<b>$1</b>")
-	html = strings.ReplaceAll(html, "&#39;", "'") // no attribute has single quotes around it
+	// no attribute has single quotes around it
+	html = strings.ReplaceAll(html, "&#39;", "'")
+	// a browser loads no module from a file
+	html = strings.ReplaceAll(html, `<script type="module"`, "<script defer")
 	before, code, is := strings.Cut(html, "<pre") // its indentation stays
 	if !is {
 		return smaller(html)

@@ -53,7 +53,7 @@ type Live interface {
 }
 
 // ErrNoRun says that there is no run of an id.
-var ErrNoRun = errors.New("there is no such run")
+var ErrNoRun = errors.New("run not found")
 
 // Pages are the lab's pages.
 type Pages struct {

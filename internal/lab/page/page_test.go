@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image"
 	_ "image/png"
 	"io"
@@ -253,6 +254,22 @@ func TestExport(t *testing.T) {
 			}
 		}
 	}
+	for _, s := range page.Stops {
+		name := "index.html"
+		if s.Number > 1 {
+			name = fmt.Sprintf("stop-%d.html", s.Number)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		question, _, _ := strings.Cut(string(text), "<lab-question")
+		for _, of := range s.Designs {
+			if d, _ := lab.FindDesign(of); !strings.Contains(question, d.Idea) {
+				t.Errorf("%s asks about %s, and does not say what it does", name, of)
+			}
+		}
+	}
 	file, err := os.Open(filepath.Join(dir, "picture.png"))
 	if err != nil {
 		t.Fatal(err)
@@ -272,6 +289,9 @@ func TestExport(t *testing.T) {
 		}
 		if strings.Contains(string(text), "<form") {
 			t.Errorf("%s has a form, and there is no server", filepath.Base(file))
+		}
+		if strings.Contains(string(text), `type="module"`) || strings.Contains(string(text), "type=module") {
+			t.Errorf("%s has a module, which a browser loads from no file", filepath.Base(file))
 		}
 		if !strings.Contains(string(text), `property="og:title"`) || !strings.Contains(string(text), "og:description") {
 			t.Errorf("%s does not say to other sites what it is", filepath.Base(file))

@@ -21,71 +21,92 @@ const calls = "" // every strip has them, so they need no class
 // kind, so that it takes a few hundred bytes. Its upper border is the client, the lower one
 // the bank, and each line between them a process. The log beside it says the same in words.
 func strip(r lab.Run) template.HTML {
-	rows, paths := map[int]int{}, map[string]*strings.Builder{}
-	events := slices.DeleteFunc(slices.Clone(r.Events), func(e lab.Event) bool {
+	s := stripDrawing{rows: map[int]int{}, paths: map[string]*strings.Builder{}}
+	s.events = slices.DeleteFunc(slices.Clone(r.Events), func(e lab.Event) bool {
 		return slices.Contains(details, e.Kind) || e.Kind == lab.Concludes
 	})
-	for _, e := range events {
-		if _, known := rows[e.PID]; e.PID != 0 && !known {
-			rows[e.PID] = len(rows) + 1
+	for _, e := range s.events {
+		if _, known := s.rows[e.PID]; e.PID != 0 && !known {
+			s.rows[e.PID] = len(s.rows) + 1
 		}
 	}
-	draw := func(class, format string, at ...any) {
-		if paths[class] == nil {
-			paths[class] = &strings.Builder{}
-		}
-		fmt.Fprintf(paths[class], format, at...)
+	s.bank, s.width = stripRow*(len(s.rows)+1), stripStep*(len(s.events)+1)
+	s.last = s.bank
+	for pid := range s.rows {
+		s.life(pid)
 	}
-	bank, width := stripRow*(len(rows)+1), stripStep*(len(events)+1)
-	for pid, row := range rows {
-		born := slices.IndexFunc(events, func(e lab.Event) bool { return e.PID == pid })
-		to := width
-		if end := slices.IndexFunc(events, func(e lab.Event) bool {
-			return e.PID == pid && e.Kind == lab.Killed
-		}); end >= 0 {
-			to = stripStep * (end + 1)
-		}
-		draw("life", "M%d %dH%d", stripStep*(born+1), stripRow*row, to)
+	for n, e := range s.events {
+		s.mark(n, e)
 	}
-	last := bank
-	for n, e := range events {
-		x, y := stripStep*(n+1), stripRow*rows[e.PID]
-		if e.PID != 0 {
-			last = y
-		}
-		switch e.Kind {
-		case lab.Sends, lab.WorkerSends, lab.Delivered:
-			draw(calls, "M%d 0V%d", x, y)
-		case lab.CallsBank:
-			draw(calls, "M%d %dV%d", x, y, bank)
-		case lab.Charges:
-			draw("sum", "M%d %dh0", x, bank)
-		case lab.Killed:
-			draw("bad", "M%d %dl8 8m0-8l-8 8", x-4, y-4)
-		case lab.CutOff, lab.HangsUp, lab.GivesUp:
-			draw("bad", "M%d %dl6 6m0-6l-6 6", x-3, -3)
-		case lab.Stopped:
-			draw("bad", "M%d %dv8m4-8v8", x-2, y-4)
-		case lab.Severed, lab.FencedOff:
-			draw("bad", "M%d %dv10", x, y-5)
-		case lab.Receives, lab.WorkerReceives, lab.Acks, lab.Rejects:
-			draw(calls, "M%d %dV0", x, last)
-			class := "no"
-			if e.What == "200" || e.Kind == lab.Acks {
-				class = "yes"
-			}
-			draw(class, "M%d 0h0", x)
-		}
+	return s.svg()
+}
+
+type stripDrawing struct {
+	events      []lab.Event
+	rows        map[int]int                 // of processes, by pid
+	paths       map[string]*strings.Builder // by class
+	bank, width int
+	last        int // the height of the process that spoke last
+}
+
+func (s *stripDrawing) draw(class, format string, at ...any) {
+	if s.paths[class] == nil {
+		s.paths[class] = &strings.Builder{}
 	}
+	fmt.Fprintf(s.paths[class], format, at...)
+}
+
+// life draws the row of a process, as long as it lives.
+func (s *stripDrawing) life(pid int) {
+	born := slices.IndexFunc(s.events, func(e lab.Event) bool { return e.PID == pid })
+	end := slices.IndexFunc(s.events, func(e lab.Event) bool { return e.PID == pid && e.Kind == lab.Killed })
+	to := s.width
+	if end >= 0 {
+		to = stripStep * (end + 1)
+	}
+	s.draw("life", "M%d %dH%d", stripStep*(born+1), stripRow*s.rows[pid], to)
+}
+
+func (s *stripDrawing) mark(n int, e lab.Event) {
+	x, y := stripStep*(n+1), stripRow*s.rows[e.PID]
+	if e.PID != 0 {
+		s.last = y
+	}
+	switch e.Kind {
+	case lab.Sends, lab.WorkerSends, lab.Delivered:
+		s.draw(calls, "M%d 0V%d", x, y)
+	case lab.CallsBank:
+		s.draw(calls, "M%d %dV%d", x, y, s.bank)
+	case lab.Charges:
+		s.draw("sum", "M%d %dh0", x, s.bank)
+	case lab.Killed:
+		s.draw("bad", "M%d %dl8 8m0-8l-8 8", x-4, y-4)
+	case lab.CutOff, lab.HangsUp, lab.GivesUp:
+		s.draw("bad", "M%d %dl6 6m0-6l-6 6", x-3, -3)
+	case lab.Stopped:
+		s.draw("bad", "M%d %dv8m4-8v8", x-2, y-4)
+	case lab.Severed, lab.FencedOff:
+		s.draw("bad", "M%d %dv10", x, y-5)
+	case lab.Receives, lab.WorkerReceives, lab.Acks, lab.Rejects:
+		s.draw(calls, "M%d %dV0", x, s.last)
+		class := "no"
+		if e.What == "200" || e.Kind == lab.Acks {
+			class = "yes"
+		}
+		s.draw(class, "M%d 0h0", x)
+	}
+}
+
+func (s *stripDrawing) svg() template.HTML {
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg width="%d" height="%d">`, width, bank)
+	fmt.Fprintf(&out, `<svg width="%d" height="%d">`, s.width, s.bank)
 	for _, class := range []string{"life", calls, "bad", "no", "yes", "sum"} { // the last is drawn on top
 		switch {
-		case paths[class] == nil:
+		case s.paths[class] == nil:
 		case class == calls:
-			fmt.Fprintf(&out, `<path d="%s"/>`, paths[class])
+			fmt.Fprintf(&out, `<path d="%s"/>`, s.paths[class])
 		default:
-			fmt.Fprintf(&out, `<path class="%s" d="%s"/>`, class, paths[class])
+			fmt.Fprintf(&out, `<path class="%s" d="%s"/>`, class, s.paths[class])
 		}
 	}
 	out.WriteString("</svg>")

@@ -31,7 +31,7 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// Style is how the elements of a class look. What is zero comes from the element's other
+// Style is how the elements of a class look. A zero value comes from the element's other
 // classes, of which the last in Styles counts.
 type Style struct {
 	Class  string // or an element's name

@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,12 +59,17 @@ func buildBroker(ctx context.Context) (string, error) {
 		return "", err
 	}
 	fmt.Fprintln(os.Stderr, "Compiling the broker, "+brokerModule+": about a minute, once.")
+	return BuildBroker(ctx, filepath.Dir(built))
+}
+
+// BuildBroker compiles the pinned server into a directory and returns the program.
+func BuildBroker(ctx context.Context, dir string) (program string, err error) {
 	install := exec.CommandContext(ctx, "go", "install", brokerModule)
-	install.Env = append(os.Environ(), "GOBIN="+filepath.Dir(built))
+	install.Env = append(os.Environ(), "GOBIN="+dir)
 	if out, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("no broker: install nats-server, or set NATS_URL. Building one failed: %w\n%s", err, out)
 	}
-	return built, nil
+	return filepath.Join(dir, "nats-server"), nil
 }
 
 // broker is NATS with JetStream: the server that NATS_URL names, or one of the lab's own.
@@ -90,7 +96,7 @@ func (s *Runner) openBroker(ctx context.Context) (*broker, error) {
 		b.url = "nats://" + addr
 	}
 	var err error
-	for deadline := time.Now().Add(startPatience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
 		if b.conn, err = nats.Connect(b.url, nats.Name("ratchet-lab")); err == nil {
 			break
 		}
@@ -111,7 +117,7 @@ func (s *Runner) openBroker(ctx context.Context) (*broker, error) {
 
 // startBroker starts a server that keeps its data in the runner's directory.
 func (s *Runner) startBroker(ctx context.Context) (addr string, err error) {
-	program := BrokerServer()
+	program := cmp.Or(s.Broker, BrokerServer())
 	if program == "" {
 		if program, err = buildBroker(ctx); err != nil {
 			return "", err

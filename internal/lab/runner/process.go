@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// startPatience is how long a process gets until it says that it works.
-const startPatience = 30 * time.Second
+// startTimeout is how long a process gets until it says that it works.
+const startTimeout = 30 * time.Second
 
 // process is a running program: a design, the acquirer, Redis.
 type process struct {
@@ -54,7 +54,7 @@ func start(ctx context.Context, name, program string, env []string, args ...stri
 		return p, nil
 	case <-p.gone:
 		return nil, fmt.Errorf("%s exited before it was ready:\n%s", name, p.lastWords())
-	case <-time.After(startPatience):
+	case <-time.After(startTimeout):
 		err = fmt.Errorf("%s does not respond:\n%s", name, p.lastWords())
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -110,24 +110,24 @@ func (p *process) kill() {
 	<-p.gone
 }
 
-// leavePatience is how long a process gets to finish what it has begun.
-const leavePatience = 15 * time.Second
+// leaveTimeout is how long a process gets to finish what it has begun.
+const leaveTimeout = 15 * time.Second
 
 // leave asks the process to finish its requests and end, and waits for it.
 func (p *process) leave() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.gone:
-	case <-time.After(leavePatience):
+	case <-time.After(leaveTimeout):
 		p.kill()
 	}
 }
 
 // died waits until the process has been killed.
-func (p *process) died(patience time.Duration) error {
+func (p *process) died(timeout time.Duration) error {
 	select {
 	case <-p.gone:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		return fmt.Errorf("%s was not killed: it did not reach the boundary", p.name)
 	}
 	status, is := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -140,8 +140,8 @@ func (p *process) died(patience time.Duration) error {
 var errNotStopped = errors.New("the process was not stopped: it did not reach the boundary")
 
 // stopped waits until the process has been halted by SIGSTOP.
-func (p *process) stopped(patience time.Duration) error {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+func (p *process) stopped(timeout time.Duration) error {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if halted(p.pid()) {
 			return nil
 		}

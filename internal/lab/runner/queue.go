@@ -5,7 +5,6 @@ package runner
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -30,8 +29,8 @@ const (
 	dedupeWindow = 200 * time.Millisecond // in which the broker knows the ids of messages
 	// reorderBy is how long the first message of an order is late, when it is.
 	reorderBy = 600 * time.Millisecond
-	// queuePatience is how long a run waits until nothing is left to be delivered.
-	queuePatience = 30 * time.Second
+	// queueTimeout is how long a run waits until nothing is left to be delivered.
+	queueTimeout = 30 * time.Second
 )
 
 // Consumer is the name of each run's consumer at the broker.
@@ -231,8 +230,10 @@ func (r *run) republish(ctx context.Context) error {
 // drained waits until the broker has nothing more to deliver, and until the inbox has
 // completed what it has taken.
 func (r *run) drained(ctx context.Context) error {
-	for deadline := time.Now().Add(queuePatience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		info, err := r.queue.consumer.Info(ctx)
+	var info *jetstream.ConsumerInfo
+	for deadline := time.Now().Add(queueTimeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		var err error
+		info, err = r.queue.consumer.Info(ctx)
 		if err != nil {
 			return fmt.Errorf("ask the broker: %w", err)
 		}
@@ -247,7 +248,9 @@ func (r *run) drained(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("the consumers did not finish")
+	return fmt.Errorf("the consumers did not finish: the broker counts %d messages to be delivered, %d delivered "+
+		"without an acknowledgment and %d delivered again:\n%s", info.NumPending, info.NumAckPending,
+		info.NumRedelivered, r.current.lastWords())
 }
 
 // ended says what became of the message.
@@ -271,14 +274,6 @@ func (r *run) ended(ctx context.Context) (answer lab.Answer, err error) {
 	}
 	r.note(lab.Event{Kind: lab.BrokerEnds, What: string(answer)})
 	return answer, nil
-}
-
-// bookedFromQueue is how many charges the consumers have booked.
-func (r *run) bookedFromQueue(ctx context.Context) (int, error) {
-	if r.queue.books != nil {
-		return consumer.Count(ctx, r.queue.books, r.order.Order)
-	}
-	return design.Count(ctx, r.db, r.Design.Name, r.order.Order)
 }
 
 // dropInbox drops the run's database, after the run. Its pool is closed.

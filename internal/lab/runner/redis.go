@@ -41,6 +41,9 @@ func (s *Runner) openStore(ctx context.Context, mustRestart bool) (*keyStore, er
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("REDIS_URL %q is not a URL such as redis://127.0.0.1:6379", s.RedisURL)
 		}
+		if err := redis.NewClient(u.Host, nil).Ping(ctx); err != nil {
+			return nil, fmt.Errorf("REDIS_URL is set but the server does not respond: %w", err)
+		}
 		return &keyStore{kind: RealRedis, addr: u.Host, runner: s}, nil
 	}
 	addr, err := port.Reserve()
@@ -83,7 +86,7 @@ func (k *keyStore) start(ctx context.Context) error {
 	}
 	k.gone = gone
 	client := redis.NewClient(k.addr, nil)
-	for deadline := time.Now().Add(startPatience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(5 * time.Millisecond) {
 		err := client.Ping(ctx)
 		if err == nil {
 			return nil

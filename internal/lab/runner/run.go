@@ -20,11 +20,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 	"github.com/ratchet-pay/ratchet/internal/lab"
+	"github.com/ratchet-pay/ratchet/internal/lab/design"
 )
 
 // orderOf is what the client wants to pay. No other order has its amount, so the
@@ -34,20 +36,22 @@ type orderOf struct {
 	Amount int64 `json:"amount"`
 }
 
-// boundaryPatience is how long a process may need to the boundary that ends it.
-const boundaryPatience = 20 * time.Second
+// boundaryTimeout is how long a process may need to the boundary that ends it.
+const boundaryTimeout = 20 * time.Second
 
 // run is one order on its way through one design.
 type run struct {
 	*Runner
 	lab.Case
-	order orderOf
-	key   string
-	trace string // the file of boundaries
-	store *keyStore
-	queue *queue
-	began time.Time
-	tell  func(lab.Event)
+	order    orderOf
+	key      string
+	trace    string // the file of boundaries
+	store    *keyStore
+	queue    *queue
+	books    *pgxpool.Pool // works in the design's schema; nil for Ratchet and the inbox
+	booksURL string
+	began    time.Time
+	tell     func(lab.Event)
 
 	mu      sync.Mutex
 	events  []lab.Event
@@ -141,6 +145,14 @@ func (r *run) do(ctx context.Context) (result lab.Run, err error) {
 
 // prepare opens what the design's process works with.
 func (r *run) prepare(ctx context.Context) (err error) {
+	if design.Schema(r.Design.Name) != "" {
+		if r.booksURL, err = design.SchemaURL(r.labURL, r.Design.Name); err != nil {
+			return err
+		}
+		if r.books, err = pgxpool.New(ctx, r.booksURL); err != nil {
+			return err
+		}
+	}
 	switch {
 	case r.OnRedis():
 		r.store, err = r.openStore(ctx, r.LosesStore)
@@ -161,7 +173,7 @@ func (r *run) startDesign(ctx context.Context) (*process, error) {
 		}
 		return start(ctx, "serve", r.Ratchet, append(env, r.secrets...), "serve", "--addr", "127.0.0.1:0")
 	}
-	env = append(env, DatabaseVariable+"="+r.labURL, AcquirerVariable+"=http://"+r.acquirer.addr,
+	env = append(env, DatabaseVariable+"="+r.booksURL, AcquirerVariable+"=http://"+r.acquirer.addr,
 		SecretVariable+"="+acquirerSecret)
 	if r.store != nil {
 		env = append(env, RedisVariable+"="+r.store.addr, StoreVariable+"="+string(r.Settings.Store))
@@ -253,7 +265,7 @@ func (r *run) byWorker(ctx context.Context, answer lab.Answer) lab.Answer {
 		return answer
 	}
 	<-r.ready
-	for deadline := time.Now().Add(boundaryPatience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(boundaryTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		booked, err := r.bookedByRatchet(ctx, r.order.Amount)
 		if err != nil {
 			r.fail(err)
@@ -300,7 +312,7 @@ func (r *run) strike(ctx context.Context) (err error) {
 	}
 	victim := r.current
 	if r.Stop {
-		if err := victim.stopped(boundaryPatience); err != nil {
+		if err := victim.stopped(boundaryTimeout); err != nil {
 			return err
 		}
 		r.note(lab.Event{Kind: lab.Stopped, PID: victim.pid(), What: boundary})
@@ -308,7 +320,7 @@ func (r *run) strike(ctx context.Context) (err error) {
 		r.halted = victim
 		r.mu.Unlock()
 	} else {
-		if err := victim.died(boundaryPatience); err != nil {
+		if err := victim.died(boundaryTimeout); err != nil {
 			return err
 		}
 		r.note(lab.Event{Kind: lab.Killed, PID: victim.pid(), What: boundary})
@@ -487,12 +499,7 @@ func (r *run) conclude(ctx context.Context, answer lab.Answer) (result lab.Run, 
 	if err != nil {
 		return result, err
 	}
-	var booked int
-	if r.queue != nil {
-		booked, err = r.bookedFromQueue(ctx)
-	} else {
-		booked, err = r.booked(ctx, r.Design.Name, r.order)
-	}
+	booked, err := r.booked(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -555,6 +562,9 @@ func (r *run) end(ctx context.Context) {
 	}
 	_ = os.Remove(r.trace) // there may be none
 	r.store.close()
+	if r.books != nil {
+		r.books.Close()
+	}
 	if r.queue != nil {
 		r.queue.close(ctx)
 		if r.queue.books != nil {

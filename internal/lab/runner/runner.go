@@ -30,6 +30,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/lab/consumer"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
 )
 
@@ -40,6 +41,7 @@ type Config struct {
 	DatabaseURL string // a PostgreSQL server on which databases can be created
 	RedisURL    string // a Redis server to use; "": one of the lab's own
 	NATSURL     string // a NATS server with JetStream to use; "": one of the lab's own
+	Broker      string // the program nats-server to start; "": one that is found, or compiled
 	StandIn     bool   // use the stand-in for Redis even if there is a real one
 }
 
@@ -50,7 +52,6 @@ type Runner struct {
 	dir    string // of traces
 	admin  *pgx.Conn
 	names  []string // of databases that Close drops
-	db     *pgxpool.Pool
 	labURL string
 	// ratchetDB is Ratchet's database, to show its tables. What it has booked is asked over its API.
 	ratchetDB *pgxpool.Pool
@@ -103,11 +104,7 @@ func Open(ctx context.Context, c Config) (s *Runner, err error) {
 		}
 	}
 	s.labURL = urls["lab"]
-	if s.db, err = pgxpool.New(ctx, s.labURL); err != nil {
-		return s, err
-	}
-	s.atEnd(s.db.Close)
-	if err := design.CreateSchema(ctx, s.db); err != nil {
+	if err := createSchemas(ctx, s.labURL); err != nil {
 		return s, err
 	}
 	s.acquirer, err = start(ctx, "acquirer", c.Ratchet, []string{
@@ -119,6 +116,15 @@ func Open(ctx context.Context, c Config) (s *Runner, err error) {
 	}
 	s.atEnd(s.acquirer.kill)
 	return s, s.openRatchet(ctx, urls["ratchet"])
+}
+
+func createSchemas(ctx context.Context, databaseURL string) error {
+	db, err := pgxpool.New(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return design.CreateSchemas(ctx, db)
 }
 
 // openRatchet installs Ratchet with one merchant.
@@ -219,7 +225,7 @@ func (s *Runner) dropDatabase(ctx context.Context, name string) {
 }
 
 func (s *Runner) dropDatabases() {
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	s.copying.Wait()
 	for _, name := range s.names {
@@ -262,12 +268,15 @@ func (s *Runner) charges(ctx context.Context, amount int64) (times []time.Time, 
 	return times, nil
 }
 
-// booked is how many charges a design has in its own books for an order.
-func (s *Runner) booked(ctx context.Context, name string, o orderOf) (int, error) {
-	if name == "ratchet" {
-		return s.bookedByRatchet(ctx, o.Amount)
+// booked is how many charges the design has in its own books for the order.
+func (r *run) booked(ctx context.Context) (int, error) {
+	switch r.Design.Name {
+	case "ratchet":
+		return r.bookedByRatchet(ctx, r.order.Amount)
+	case "inbox":
+		return consumer.Count(ctx, r.queue.books, r.order.Order)
 	}
-	return design.Count(ctx, s.db, name, o.Order)
+	return design.Count(ctx, r.books, r.order.Order)
 }
 
 // bookedByRatchet counts the merchant's paid charges of an amount, over the API.

@@ -10,21 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/lab"
+	"github.com/ratchet-pay/ratchet/internal/lab/design"
 	"github.com/ratchet-pay/ratchet/internal/lab/redis"
 )
 
-// shownTable is a table that the page shows, with what it has of one order. $1 is the
-// order, and $2 its key.
-type shownTable struct{ name, sql string }
-
 const (
-	tableShown   = `SELECT status, response_body FROM lab_table.idempotency_keys WHERE key = $2 AND $1::bigint > 0`
-	managerShown = `SELECT state, response FROM lab_manager.requests WHERE key = $2 AND $1::bigint > 0`
-	pointsShown  = `
-		SELECT recovery_point, response_body FROM lab_points.idempotency_keys WHERE key = $2 AND $1::bigint > 0`
-	messagesShown = `
-		SELECT message_id, status FROM lab_queue.processed_messages
-		WHERE message_id LIKE $2 || '.%' AND $1::bigint > 0 ORDER BY processed_at`
 	inboxShown = `
 		SELECT event_id, state, reason FROM inbox WHERE event_id LIKE $2 || '.%' AND $1::bigint > 0
 		ORDER BY received_at`
@@ -42,31 +32,12 @@ const (
 		WHERE q.key = $2 AND $1::bigint > 0`
 )
 
-// What the designs have booked, by their schemas.
-const (
-	naiveBooks   = `SELECT amount, reference FROM lab_naive.charges WHERE order_id = $1 AND $2::text <> '' ORDER BY id`
-	redisBooks   = `SELECT amount, reference FROM lab_redis.charges WHERE order_id = $1 AND $2::text <> '' ORDER BY id`
-	tableBooks   = `SELECT amount, reference FROM lab_table.charges WHERE order_id = $1 AND $2::text <> '' ORDER BY id`
-	managerBooks = `
-		SELECT amount, reference FROM lab_manager.charges WHERE order_id = $1 AND $2::text <> '' ORDER BY id`
-	pointsBooks = `SELECT amount, reference FROM lab_points.charges WHERE order_id = $1 AND $2::text <> '' ORDER BY id`
-	queueBooks  = `SELECT amount, reference FROM lab_queue.charges WHERE order_id = $1 AND $2::text <> '' ORDER BY id`
-)
-
-var shown = map[string][]shownTable{
-	"naive":           {{"lab_naive.charges", naiveBooks}},
-	"redis-1s":        {{"lab_redis.charges", redisBooks}},
-	"redis-24h":       {{"lab_redis.charges", redisBooks}},
-	"redis-unawaited": {{"lab_redis.charges", redisBooks}},
-	"table":           {{"lab_table.idempotency_keys", tableShown}, {"lab_table.charges", tableBooks}},
-	"table-takeover":  {{"lab_table.idempotency_keys", tableShown}, {"lab_table.charges", tableBooks}},
-	"table-tx":        {{"lab_table.idempotency_keys", tableShown}, {"lab_table.charges", tableBooks}},
-	"manager":         {{"lab_manager.requests", managerShown}, {"lab_manager.charges", managerBooks}},
-	"points":          {{"lab_points.idempotency_keys", pointsShown}, {"lab_points.charges", pointsBooks}},
-	"ratchet":         {{"runs", runsShown}, {"answers", answersShown}, {"charges", chargesShown}},
-	"queue-set":       {{"lab_queue.charges", queueBooks}},
-	"queue-table":     {{"lab_queue.processed_messages", messagesShown}, {"lab_queue.charges", queueBooks}},
-	"inbox":           {{"inbox", inboxShown}, {"runs", runsOfInbox}, {"lab_inbox.charges", inboxChargesShown}},
+// shown are the tables of the designs that are made of Ratchet.
+var shown = map[string][]design.Table{
+	"ratchet": {{Name: "runs", SQL: runsShown}, {Name: "answers", SQL: answersShown},
+		{Name: "charges", SQL: chargesShown}},
+	"inbox": {{Name: "inbox", SQL: inboxShown}, {Name: "runs", SQL: runsOfInbox},
+		{Name: "lab_inbox.charges", SQL: inboxChargesShown}},
 }
 
 const runsOfInbox = `
@@ -80,7 +51,7 @@ var changes = map[lab.Kind]bool{lab.Receives: true, lab.HangsUp: true, lab.CutOf
 
 // tablesNow are the tables of the order, or nil if they are as they were.
 func (r *run) tablesNow(ctx context.Context) ([]lab.Table, error) {
-	db := r.db
+	db := r.books
 	switch {
 	case r.Design.Name == "ratchet":
 		db = r.ratchetDB
@@ -88,10 +59,10 @@ func (r *run) tablesNow(ctx context.Context) ([]lab.Table, error) {
 		db = r.queue.books
 	}
 	tables := r.redisNow(ctx)
-	for _, of := range shown[r.Design.Name] {
+	for _, of := range append(shown[r.Design.Name], design.Tables(r.Design.Name)...) {
 		t, err := readTable(ctx, db, of, r.order.Order, r.key)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", of.name, err)
+			return nil, fmt.Errorf("read %s: %w", of.Name, err)
 		}
 		tables = append(tables, t)
 	}
@@ -118,9 +89,9 @@ func (r *run) redisNow(ctx context.Context) []lab.Table {
 	return []lab.Table{t}
 }
 
-func readTable(ctx context.Context, db *pgxpool.Pool, of shownTable, order int64, key string) (lab.Table, error) {
-	t := lab.Table{Name: of.name}
-	rows, err := db.Query(ctx, of.sql, order, key)
+func readTable(ctx context.Context, db *pgxpool.Pool, of design.Table, order int64, key string) (lab.Table, error) {
+	t := lab.Table{Name: of.Name}
+	rows, err := db.Query(ctx, of.SQL, order, key)
 	if err != nil {
 		return t, err
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase/internal/testonly"
 )
 
-// patience is more than any adapter waits for an answer.
-const patience = time.Minute
+// permitTime is more than any adapter waits for an answer.
+const permitTime = time.Minute
 
 // Permit is a permit for one key and mode. The engine makes all others, and only for
 // keys that are durable.
 func Permit(t testing.TB, key string, mode phase.Mode) phase.Permit {
 	t.Helper()
-	return phase.PermitForTest(testonly.Caller{}, key, mode, time.Now().Add(patience))
+	return phase.PermitForTest(testonly.Caller{}, key, mode, time.Now().Add(permitTime))
 }
 
 // FenceCounter listens to an engine's log for the line that an operator would look for as well.

@@ -138,7 +138,7 @@ func forCluster(found []installation, state *stateDir) (installation, error) {
 		state.data(), made, found[0].version, made)
 }
 
-// major is 17 for "17.10", "17" and "17.10 (Debian …)"; 0 for what is no version.
+// major is 17 for "17.10", "17" and "17.10 (Debian …)"; 0 if it is not a version.
 func major(version string) int {
 	digits := version
 	if end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {

@@ -37,8 +37,8 @@ var pins = map[string]pin{
 }
 
 const (
-	downloadPatience = 3 * time.Minute
-	largestPackage   = 80 << 20 // the largest today has 51 MB
+	downloadTimeout = 3 * time.Minute
+	largestPackage  = 80 << 20 // the largest today has 51 MB
 )
 
 // defaultCacheDir is where the unpacked binaries stay. For root it is outside
@@ -108,7 +108,7 @@ func fetch(ctx context.Context, pinned pin) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, downloadPatience)
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 
 	address := fmt.Sprintf("%s/@embedded-postgres/%s/-/%[2]s-%s.tgz", base, pinned.platform, pinnedVersion)

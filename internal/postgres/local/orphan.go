@@ -29,7 +29,7 @@ func (c *cluster) stopOrphan() error {
 	c.options.Log("postgres: stopping the server (pid %d) that a killed run left behind", orphan.pid)
 	for _, shutdown := range []syscall.Signal{fastShutdown, immediateShutdown} {
 		_ = syscall.Kill(orphan.pid, shutdown)
-		deadline := time.Now().Add(shutdownPatience)
+		deadline := time.Now().Add(shutdownTimeout)
 		for time.Now().Before(deadline) {
 			if orphan.hasEnded(c.state.data()) {
 				return nil

@@ -23,9 +23,9 @@ const (
 	fastShutdown      = syscall.SIGINT  // end the sessions, write a checkpoint
 	immediateShutdown = syscall.SIGQUIT // as in a crash; the next start recovers
 
-	// shutdownPatience is how long each kind of shutdown gets. There is no third:
+	// shutdownTimeout is how long each kind of shutdown gets. There is no third:
 	// after SIGKILL shared memory and children can stay behind and block the next start.
-	shutdownPatience = 10 * time.Second
+	shutdownTimeout = 10 * time.Second
 )
 
 // process is a postgres that is our child.
@@ -211,7 +211,7 @@ func (p *process) stop() error {
 		select {
 		case <-p.exited:
 			return nil
-		case <-time.After(shutdownPatience):
+		case <-time.After(shutdownTimeout):
 		}
 	}
 	return fmt.Errorf("postgres (pid %d) does not stop", p.pid())

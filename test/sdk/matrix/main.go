@@ -37,7 +37,7 @@ func run(ctx context.Context) error {
 	dir := flag.String("dir", "", "a folder with checkouts of SDKs, each with its VERSION file")
 	only := flag.String("only", "",
 		"the clients to run, as language@version, separated by commas; all of them by default")
-	few := flag.Bool("few", false, "run the few clients that differ most, of the languages that are installed")
+	onlyFew := flag.Bool("few", false, "run the few clients of Go, Node and the system's Python that differ most")
 	table := flag.String("table", "", "the file to write the table to")
 	cli := flag.String("cli", "", "a log of the tests of the Stripe CLI: write its results to the table, and end")
 	flag.Parse()
@@ -46,11 +46,11 @@ func run(ctx context.Context) error {
 	}
 
 	clients, err := choose(*dir, *only)
+	if err == nil && *onlyFew {
+		clients, err = few(clients)
+	}
 	if err != nil {
 		return err
-	}
-	if *few {
-		clients = slices.DeleteFunc(clients, func(c sdk) bool { return !c.amongFew() || !c.canRun() })
 	}
 	if *url == "" {
 		demo, err := startDemo(ctx, *binary)
@@ -71,35 +71,37 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	r := runner{
-		dir: work,
-		env: append(os.Environ(), "RATCHET_URL="+*url, "RATCHET_KEY="+*key, "RATCHET_HOOK="+hooks.url),
-	}
+	r := runner{dir: work,
+		env: append(os.Environ(), "RATCHET_URL="+*url, "RATCHET_KEY="+*key, "RATCHET_HOOK="+hooks.url)}
 	var results []result
-	failed := false
 	for _, c := range clients {
 		done := r.run(ctx, c)
 		fmt.Println(done)
-		failed = failed || !done.passed()
 		results = append(results, done)
 	}
 	if *table != "" {
-		before, err := os.ReadFile(*table)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		document := page(results)
-		if *dir == "" {
-			document += rowsNotRun(string(before), results)
-		}
-		if err := os.WriteFile(*table, []byte(document+otherSections(string(before))), 0o644); err != nil {
+		if err := writeTable(*table, results, *dir == ""); err != nil {
 			return err
 		}
 	}
-	if failed {
+	if slices.ContainsFunc(results, func(r result) bool { return !r.passed() }) {
 		return errors.New("not all operations passed")
 	}
 	return nil
+}
+
+// writeTable writes the results to the file, and leaves its other sections unchanged. With keep it also keeps the rows
+// of clients that were not run.
+func writeTable(path string, results []result, keep bool) error {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	document := page(results)
+	if keep {
+		document += rowsNotRun(string(before), results)
+	}
+	return os.WriteFile(path, []byte(document+otherSections(string(before))), 0o644)
 }
 
 // choose lists the clients to run: all that the registries have and that are in dir,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,16 +30,35 @@ var (
 )
 
 // amongFew says whether an SDK is one of the few that every test run can afford: the
-// oldest of Go's and Node's, and the one that the system has.
+// oldest, one from the middle and the newest of Go's and Node's, and the one that the
+// system has.
 func (s sdk) amongFew() bool {
-	return s.version == goVersions[0] || s.version == nodeVersions[0] || s.language == "python" && s.dir == ""
+	switch s.language {
+	case "go":
+		return fewOf(goVersions, s.version)
+	case "node":
+		return fewOf(nodeVersions, s.version)
+	}
+	return s.language == "python" && s.dir == ""
 }
 
-// canRun says whether what the SDK needs is installed.
-func (s sdk) canRun() bool {
-	needs := map[string]string{"go": "go", "node": "npm", "python": systemPython, "ruby": "ruby", "php": "php"}
-	_, err := exec.LookPath(needs[s.language])
-	return err == nil
+func fewOf(versions []string, version string) bool {
+	last := len(versions) - 1
+	return version == versions[0] || version == versions[last/2] || version == versions[last]
+}
+
+// few are the clients of -few. What one of them needs and the machine lacks is an
+// error, because a test that left the client out would pass without it.
+func few(all []sdk) ([]sdk, error) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return nil, errors.New("needs Node with npm: apt-get install nodejs npm, or https://nodejs.org")
+	}
+	chosen := slices.DeleteFunc(all, func(s sdk) bool { return !s.amongFew() })
+	if !slices.ContainsFunc(chosen, func(s sdk) bool { return s.language == "python" }) {
+		return nil, errors.New("needs stripe-python for " + systemPython +
+			": apt-get install python3-stripe, or " + systemPython + " -m pip install stripe")
+	}
+	return chosen, nil
 }
 
 // registries are the SDKs that Go's module proxy and npm's registry have.

@@ -81,6 +81,7 @@ Stripe's own SDKs run against a demo, unchanged; only the address is Ratchet's. 
 intents in the shape of the SDK's API version, payment methods, setup intents, products and prices, a checkout session,
 an idempotency key, a signed webhook in the SDK's API version, and errors by their class, status and code. A run without
 ` + "`DIR`" + ` leaves the rows of checkouts as they are, and a run without the distribution's package leaves that row.
+Checkouts need their language, and those of stripe-python need typing_extensions (4.5 or later for version 15).
 [Divergences](divergences.md) has what no SDK can do here.
 
 | SDK | Version | From | Passed | Missing |

@@ -17,4 +17,5 @@ use(await connect({
   confirm: ({ params, card: _, handleActions, fault, ...at }) => confirm(at, params, { handleActions, fault }),
   createPaymentMethod: (params) => made("paymentMethod", () => request("POST", "/v1/payment_methods", params)),
   page: ({ session }) => made("page", () => request("GET", `/v1/payment_pages/${encodeURIComponent(session)}`)),
+  updatePage: ({ session, params }) => made("page", () => request("POST", `/v1/payment_pages/${encodeURIComponent(session)}`, params)),
 }));

@@ -1,0 +1,77 @@
+package sales
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// suggestions is how many of the newest customers and prices a form suggests, and pricesOver how many prices it reads
+// to find active ones.
+const suggestions, pricesOver = 100, 500
+
+const suggestCustomers = `
+	SELECT id AS value, concat_ws(', ', name, email) AS text FROM customers
+	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL
+	ORDER BY id DESC LIMIT @limit`
+
+const suggestPrices = `
+	SELECT p.id, o.name, p.unit_amount AS amount, p.currency
+	FROM (SELECT account_id, id, livemode, active, product_id, unit_amount, currency FROM prices
+	    WHERE account_id = @account_id ORDER BY id DESC LIMIT @over) p
+	JOIN products o ON o.account_id = p.account_id AND o.id = p.product_id
+	WHERE p.livemode = @livemode AND p.active AND o.active AND o.deleted_at IS NULL
+	ORDER BY p.id DESC LIMIT @limit`
+
+// suggest returns the fields of a form with what an account has: its customers and prices, and how much it can pay out.
+func (s Pages) suggest(r *http.Request, of ui.Scope, c *creation) ([]formField, error) {
+	fields := slices.Clone(c.fields)
+	for i := range fields {
+		var err error
+		switch f := &fields[i]; {
+		case f.Name == "customer":
+			f.Options, err = ui.Read[option](r.Context(), s.Pool, suggestCustomers,
+				of.Args(postgres.Args{"limit": suggestions}))
+		case f.Name == "price":
+			f.Options, err = s.suggestPrices(r, of)
+		case f.Name == "amount" && c.Name == "payout":
+			f.Hint, err = availableHint(s.Env, r, of)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+func (s Pages) suggestPrices(r *http.Request, of ui.Scope) (all []option, err error) {
+	found, err := ui.Read[struct {
+		ID       string
+		Name     string
+		Amount   int64
+		Currency string
+	}](r.Context(), s.Pool, suggestPrices, of.Args(postgres.Args{"limit": suggestions, "over": pricesOver}))
+	for _, p := range found {
+		all = append(all, option{p.ID, p.Name + ", " + money.Format(p.Amount, p.Currency)})
+	}
+	return all, err
+}
+
+// availableHint says how much can be paid out in each currency.
+func availableHint(d *ui.Env, r *http.Request, of ui.Scope) (string, error) {
+	balances, err := Balances(d, r, of)
+	var all []string
+	for _, b := range balances {
+		if b.Available > 0 {
+			all = append(all, money.Format(b.Available, b.Currency))
+		}
+	}
+	if len(all) == 0 {
+		return "Nothing is available yet.", err
+	}
+	return "Available: " + strings.Join(all, ", ") + ".", err
+}
