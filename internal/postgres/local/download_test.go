@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha512"
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -108,6 +110,34 @@ func TestDownloadFromMirror(t *testing.T) {
 		_, err := Start(t.Context(),
 			Options{StateDir: tempState(t), CacheDir: tempState(t), Sources: []Source{Download}})
 		mustSay(t, err, "no PostgreSQL found", "download: download of PostgreSQL "+pinnedVersion+": HTTP 404")
+	})
+
+	t.Run("a slow download goes on, and one that stalls is given up", func(t *testing.T) {
+		const stalled = 500 * time.Millisecond
+		packed := archiveWith(t, "package/native/bin/postgres", "#!/bin/sh\n")
+		sum := sha512.Sum512(packed)
+		genuine := pin{"linux-x64", base64.StdEncoding.EncodeToString(sum[:])}
+		slowly := func(w http.ResponseWriter, r *http.Request, bytes []byte, pause time.Duration) {
+			for _, b := range bytes {
+				_, _ = w.Write([]byte{b})
+				w.(http.Flusher).Flush()
+				time.Sleep(pause)
+			}
+		}
+		mirror(t, func(w http.ResponseWriter, r *http.Request) {
+			slowly(w, r, packed, 2*stalled/time.Duration(len(packed))) // twice as long as a stall may be
+		})
+		got, err := fetch(t.Context(), genuine, stalled)
+		if err != nil || !bytes.Equal(got, packed) {
+			t.Errorf("got %d of %d bytes, %v", len(got), len(packed), err)
+		}
+
+		mirror(t, func(w http.ResponseWriter, r *http.Request) {
+			slowly(w, r, packed[:3], 0)
+			<-r.Context().Done()
+		})
+		_, err = fetch(t.Context(), genuine, stalled)
+		mustSay(t, err, "interrupted after 3 bytes: nothing arrived for 500ms")
 	})
 
 	t.Run("with nothing to be had the error lists what was tried and what to do", func(t *testing.T) {
