@@ -32,6 +32,10 @@ import (
 // parallel runs share the server's connections (maxConnections).
 const poolSize = 8
 
+// StatementTimeout replaces the program's in the pools of a test, for tests that load the
+// machine with many processes. A TestMain sets it.
+var StatementTimeout string
+
 // DB is one test's database.
 type DB struct {
 	// URL logs in as the superuser.
@@ -77,8 +81,12 @@ func (db *DB) PoolAs(t testing.TB, role string) *pgxpool.Pool {
 
 func open(t testing.TB, url, role string) *pgxpool.Pool {
 	t.Helper()
+	session := map[string]string{}
+	if StatementTimeout != "" {
+		session["statement_timeout"] = StatementTimeout
+	}
 	pool, err := postgres.Open(t.Context(), postgres.Config{
-		URL: Sparing(url), Role: role, MaxConns: poolSize, ApplicationName: "pgtest",
+		URL: Sparing(url), Role: role, MaxConns: poolSize, ApplicationName: "pgtest", Session: session,
 	})
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)

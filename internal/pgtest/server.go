@@ -25,7 +25,7 @@ const (
 	keptFor = 24 * time.Hour
 
 	// startTimeout covers a download of the server the first time.
-	startTimeout = 4 * time.Minute
+	startTimeout = 10 * time.Minute
 )
 
 // endsWithRun is set where the server of TEST_DATABASE_URL is stopped after the

@@ -3,7 +3,19 @@ import assert from "node:assert/strict";
 import AxeBuilder from "@axe-core/playwright";
 import { chromium } from "playwright-core";
 
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+// patience is how long a test waits for what must happen. On an idle machine nothing takes a tenth of it.
+const patience = 120_000;
+
+export async function launch() {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(patience);
+    return context;
+  };
+  return browser;
+}
 
 // watched is a page whose every complaint is kept: errors, refusals of the
 // content security policy, and requests to anybody else.

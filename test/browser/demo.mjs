@@ -155,7 +155,7 @@ export const fetchUntil = (address, text) => until(async () => {
   return page.includes(text) && page;
 });
 
-export async function until(condition, patience = 30_000) {
+export async function until(condition, patience = 120_000) {
   for (const end = Date.now() + patience; Date.now() < end;) {
     const found = await condition();
     if (found) return found;

@@ -9,7 +9,7 @@ set -uo pipefail
 run() {
 	local result=$1
 	shift
-	node --test --test-concurrency=1 --test-timeout=1500000 \
+	node --test --test-concurrency=1 --test-timeout=3600000 \
 		--test-reporter=tap --test-reporter-destination=stdout \
 		--test-reporter=tap --test-reporter-destination="$result" "$@"
 }

@@ -78,7 +78,7 @@ func (o operation) sample() int {
 	case o.twin:
 		return 2
 	}
-	return 12
+	return 8
 }
 
 // choose picks the boundaries to die at: all, or the same sample in every run.

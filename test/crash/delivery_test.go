@@ -62,6 +62,18 @@ func notify(p *process, body []byte, headers ...string) (status int, err error) 
 	return response.StatusCode, nil
 }
 
+// deliver has a process take a message. It goes on while the process asks for that, as an acquirer does.
+func deliver(t testing.TB, p *process, body []byte) {
+	t.Helper()
+	eventually(t, "the message is taken", func() bool {
+		status, err := notify(p, body)
+		if err != nil || status != http.StatusOK && status != http.StatusServiceUnavailable {
+			t.Fatalf("the delivery is answered %d, %v", status, err)
+		}
+		return status == http.StatusOK
+	})
+}
+
 // delivery is a message, and what it leaves behind with all that came before.
 type delivery struct {
 	kind    string
@@ -188,9 +200,7 @@ func (d delivery) die(t testing.TB, i *installation, healthy *process, at int) {
 		t.Fatalf("the process lives and answered %d", status)
 	}
 	for range 2 {
-		if status, err := notify(healthy, body); status != http.StatusOK {
-			t.Fatalf("the next delivery is answered %d, %v", status, err)
-		}
+		deliver(t, healthy, body)
 	}
 	i.wantBooks(t, s.merchant, s.amount, d.leaves...)
 }

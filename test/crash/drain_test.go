@@ -37,7 +37,7 @@ func TestDrain(t *testing.T) {
 	termed := make(chan struct{})
 	for range 8 {
 		clients.Go(func() {
-			keeps := &http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
+			keeps := &http.Client{Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 			defer keeps.CloseIdleConnections()
 			for {
 				r := charge(m, "tok_visa", newAmount())

@@ -50,7 +50,8 @@ type load struct {
 	crew     *crew
 	merchant merchant
 	waits    time.Duration // for an answer
-	enough   atomic.Bool
+	enough   atomic.Bool   // no more turns
+	over     atomic.Bool   // no more tries either
 	finished atomic.Int64
 	all      sync.WaitGroup
 
@@ -68,6 +69,12 @@ func startLoad(t testing.TB, c *crew, merchants []merchant) []*load {
 
 func startSlowLoad(t testing.TB, c *crew, merchants []merchant, waits time.Duration) []*load {
 	loads := make([]*load, len(merchants))
+	t.Cleanup(func() { // a test that fails does not wait for its load, but the load must not outlive it
+		for _, l := range loads {
+			l.over.Store(true)
+		}
+		stopLoad(loads)
+	})
 	for n, m := range merchants {
 		l := &load{t: t, crew: c, merchant: m, waits: waits}
 		loads[n] = l
@@ -111,6 +118,9 @@ func (l *load) turn(n int) {
 func (l *load) do(r request, amount int64) string {
 	began := time.Now()
 	for deadline := began.Add(l.waits); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if l.over.Load() {
+			return ""
+		}
 		a, err := r.to(l.crew.any())
 		if err != nil || !a.final() {
 			continue

@@ -19,7 +19,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +50,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if os.Getenv(binaryVar) != "" {
+		pgtest.StatementTimeout = "1min" // many processes share this machine
 		pgtest.Main(m)
 	}
 	code, err := buildAndRun()
@@ -75,8 +78,9 @@ func buildAndRun() (code int, err error) {
 	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool {
 		return strings.HasPrefix(arg, "-test.testlogfile=")
 	})
-	// Most of a death is waiting for others to notice: many fit beside each other.
-	tests := exec.Command(os.Args[0], append(args, "-test.parallel=12")...)
+	// A part of a death is waiting for others to notice: several fit beside each other. With too many, statements
+	// meet their timeouts.
+	tests := exec.Command(os.Args[0], append(args, "-test.parallel="+strconv.Itoa(3*runtime.NumCPU()))...)
 	tests.Env = append(os.Environ(), binaryVar+"="+binary)
 	tests.Stdout, tests.Stderr = os.Stdout, os.Stderr
 	tests.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -18,9 +18,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// timeout is how long a test waits for what must happen. Nothing takes a tenth
-// of it on a machine that is not stuck.
-const timeout = time.Minute
+const (
+	// timeout is how long a test waits for what must happen. Nothing takes a fiftieth
+	// of it on an idle machine.
+	timeout = 5 * time.Minute
+
+	// requestTimeout is how long a client waits for one response.
+	requestTimeout = time.Minute
+)
 
 // process is a running ratchet.
 type process struct {

@@ -192,9 +192,7 @@ func (s scenario) disputed(token string) (charge, dispute string) {
 // receive takes a message of the acquirer's.
 func (s scenario) receive(message []byte) {
 	s.Helper()
-	if status, err := notify(s.healthy, message); status != http.StatusOK {
-		s.Fatalf("answered %d, %v", status, err)
-	}
+	deliver(s, s.healthy, message)
 }
 
 // earnings is what is earned before a payout. It is shown in the books as what it
