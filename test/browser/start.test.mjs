@@ -190,7 +190,7 @@ test("the server is killed with a button while it charges; the page says so long
   await demo.says(/work is back as (\d+)/, before);
   await page.waitForURL("**/shop/orders/**", patience);
   await page.locator('[data-state="paid"]').waitFor(patience);
-  await page.frameLocator("iframe.recovery").getByText("Nothing crashed.").waitFor(patience);
+  await page.frameLocator("iframe.recovery").getByText("No process that worked on this order crashed.").waitFor(patience);
 });
 
 test("processes are killed from the processes page and the front page, without JavaScript", async () => {
