@@ -68,7 +68,7 @@ func count(r lab.Run, k lab.Kind) (n int) {
 	return n
 }
 
-// refusedFirst says whether the process that was stopped hears of the fence's refusal before it answers or acknowledges.
+// refusedFirst says whether the fence refuses the process that was stopped before it answers or acknowledges.
 func refusedFirst(r lab.Run) bool {
 	refused := slices.IndexFunc(r.Events, func(e lab.Event) bool { return e.Kind == lab.FencedOff })
 	return refused >= 0 && slices.ContainsFunc(r.Events[refused:], func(e lab.Event) bool {
