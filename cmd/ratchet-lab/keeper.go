@@ -99,7 +99,7 @@ func (k *keeper) run(cases []lab.Case, atOnce int, done func(page.Ran)) (all []p
 	k.running.Lock()
 	defer k.running.Unlock()
 	if k.runner == nil {
-		if k.runner, k.end, err = openRunner(k.ctx, false); err != nil {
+		if k.runner, k.end, err = openRunner(k.ctx, cases, false); err != nil {
 			return nil, err
 		}
 	}

@@ -39,8 +39,9 @@ var errInterrupted = errors.New("interrupted")
 
 func root() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "lab",
-		Short: "Crash common payment designs and count what the bank charged",
+		Use:         "lab",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "ratchet lab"}, // which starts this program
+		Short:       "Crash common payment designs and count what the bank charged",
 		Long: `Crash common payment designs and count what the bank charged.
 
 Each design runs as a process and is killed at a named I/O boundary of one request.
@@ -57,7 +58,9 @@ acquirer's journal and in the design's own tables.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// completion is of ratchet, which people call
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(runCommand(), matrixCommand(), listCommand(), siteCommand(), mutantsCommand(), designCommand(),
 		redisCommand(), consumeCommand(), serveCommand())

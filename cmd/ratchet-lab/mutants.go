@@ -105,14 +105,15 @@ func runMutant(ctx context.Context, e mutant.Exercise, root string, out io.Write
 	if err := os.Setenv(binary.RatchetVariable, program); err != nil {
 		return run, err
 	}
-	s, end, err := openRunner(ctx, false)
+	ratchet, _ := lab.FindDesign("ratchet")
+	fault, _ := lab.FindFault(e.Fault)
+	mutated := lab.Case{Design: ratchet, Fault: fault}
+	s, end, err := openRunner(ctx, []lab.Case{mutated}, false)
 	if err != nil {
 		return run, err
 	}
 	defer end()
-	ratchet, _ := lab.FindDesign("ratchet")
-	fault, _ := lab.FindFault(e.Fault)
-	return s.Run(ctx, lab.Case{Design: ratchet, Fault: fault}, nil)
+	return s.Run(ctx, mutated, nil)
 }
 
 // marked puts a mark in front of each line.

@@ -22,9 +22,13 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres/local"
 )
 
-// openRunner finds a database server and the programs, and opens the lab on them.
+// openRunner finds a database server and the programs, and opens the lab on them for these runs.
 // The returned func closes everything.
-func openRunner(ctx context.Context, standIn bool) (*runner.Runner, func(), error) {
+func openRunner(ctx context.Context, cases []lab.Case, standIn bool) (*runner.Runner, func(), error) {
+	config := runner.Config{RedisURL: os.Getenv("REDIS_URL"), NATSURL: os.Getenv("NATS_URL"), StandIn: standIn}
+	if err := config.Check(ctx, cases); err != nil {
+		return nil, nil, err
+	}
 	ratchet, err := ratchetProgram()
 	if err != nil {
 		return nil, nil, err
@@ -49,14 +53,8 @@ func openRunner(ctx context.Context, standIn bool) (*runner.Runner, func(), erro
 		_ = server.Stop() // its data is thrown away in any case
 		_ = os.RemoveAll(dir)
 	}
-	s, err := runner.Open(ctx, runner.Config{
-		Ratchet:     ratchet,
-		Lab:         self,
-		DatabaseURL: server.URL,
-		RedisURL:    os.Getenv("REDIS_URL"),
-		NATSURL:     os.Getenv("NATS_URL"),
-		StandIn:     standIn,
-	})
+	config.Ratchet, config.Lab, config.DatabaseURL = ratchet, self, server.URL
+	s, err := runner.Open(ctx, config)
 	if err != nil {
 		stop()
 		return nil, nil, err
@@ -122,32 +120,29 @@ func runCommand() *cobra.Command {
 			"slow-bank --design all --json\n  ratchet lab run --at slow-bank --design redis-1s --lock 5 --retries both",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ds, err := chosenDesigns(designs)
+			cases, err := chosenCases(designs, at, retries, lock, store)
 			if err != nil {
 				return err
 			}
-			fs, err := chosenFaults(at)
-			if err != nil {
-				return err
-			}
-			settings, err := lab.ParseSettings(retries, lock, store)
-			if err != nil {
-				return err
-			}
-			s, end, err := openRunner(cmd.Context(), standIn)
+			s, end, err := openRunner(cmd.Context(), cases, standIn)
 			if err != nil {
 				return err
 			}
 			defer end()
 			out := cmd.OutOrStdout()
-			cases := lab.Cases(ds, fs, settings)
-			return s.RunAll(cmd.Context(), cases, len(ds), func(r lab.Run) {
+			var runs []lab.Run
+			err = s.RunAll(cmd.Context(), cases, len(lab.Designs), func(r lab.Run) {
+				runs = append(runs, r)
 				if asJSON {
 					_ = r.Write(out) // a reader that has gone wants nothing more
 					return
 				}
 				tell(out, r)
 			})
+			if err != nil || asJSON || len(runs) == 1 {
+				return err
+			}
+			return summarize(out, cases, runs)
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "answer-not-recorded",
@@ -156,12 +151,46 @@ func runCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
 	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if a real one is available")
 	cmd.Flags().StringVar(&retries, "retries", "client",
-		"what repeats a request that was not answered: client, worker (a background job; of Ratchet, `ratchet work`), "+
+		"what repeats a request that was not answered: client, worker (a background job; of Ratchet, its own worker), "+
 			"or both")
 	cmd.Flags().StringVar(&lock, "lock", "", "life of the lock in Redis, in seconds; by default the design's")
 	cmd.Flags().StringVar(&store, "store", "",
 		"when the designs on Redis send the answer: awaited (it is stored) or answer-first; by default the design's")
 	return cmd
+}
+
+// chosenCases are the runs that the flags ask for.
+func chosenCases(designs, at, retries, lock, store string) ([]lab.Case, error) {
+	ds, err := chosenDesigns(designs)
+	if err != nil {
+		return nil, err
+	}
+	fs, err := chosenFaults(at)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := lab.ParseSettings(retries, lock, store)
+	if err != nil {
+		return nil, err
+	}
+	cases := lab.Cases(ds, fs, settings)
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("fault %s does not strike %s: see `ratchet lab list`", at, designs)
+	}
+	return cases, nil
+}
+
+// summarize prints what each run came to, in the order in which they were asked for. They end in another order, and
+// their stories are long.
+func summarize(out io.Writer, cases []lab.Case, runs lab.Matrix) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "DESIGN\tFAULT\tCHARGED\tBOOKED\tVERDICT")
+	for _, c := range cases {
+		if r, is := runs.Find(c.Design.Name, c.Fault.Name); is {
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", r.Design, r.Fault, r.Charged, r.Booked, r.Meaning())
+		}
+	}
+	return table.Flush()
 }
 
 // tell prints a run for people.
@@ -195,7 +224,11 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			if err != nil {
 				return err
 			}
-			s, end, err := openRunner(cmd.Context(), standIn)
+			if atOnce < 1 {
+				return fmt.Errorf("--at-once is at least 1, not %d", atOnce)
+			}
+			cases := lab.Cases(ds, lab.Faults, lab.Settings{})
+			s, end, err := openRunner(cmd.Context(), cases, standIn)
 			if err != nil {
 				return err
 			}
@@ -203,7 +236,6 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			out := cmd.OutOrStdout()
 			var runs lab.Matrix
 			began := time.Now()
-			cases := lab.Cases(ds, lab.Faults, lab.Settings{})
 			count := countRuns(len(cases))
 			err = s.RunAll(cmd.Context(), cases, atOnce, func(r lab.Run) {
 				runs = append(runs, r)
@@ -224,11 +256,7 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			if asJSON {
 				return nil
 			}
-			if err := printMatrix(out, runs, ds); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(out, "%d runs took %.1f s.\n", len(runs), took.Seconds())
-			return err
+			return printMatrix(out, runs, ds, took)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
@@ -255,7 +283,7 @@ func countRuns(of int) func(done int) {
 
 // printMatrix prints a table of the designs that answer requests, and one of those that
 // consume a queue.
-func printMatrix(out io.Writer, runs lab.Matrix, designs []lab.Design) error {
+func printMatrix(out io.Writer, runs lab.Matrix, designs []lab.Design, took time.Duration) error {
 	for _, queue := range []bool{false, true} {
 		own := slices.DeleteFunc(slices.Clone(designs), func(d lab.Design) bool { return d.Queue != queue })
 		if len(own) == 0 {
@@ -286,7 +314,8 @@ func printMatrix(out io.Writer, runs lab.Matrix, designs []lab.Design) error {
 			return err
 		}
 	}
-	return nil
+	_, err := fmt.Fprintf(out, "%d runs took %.1f s.\n", len(runs), took.Seconds())
+	return err
 }
 
 func listCommand() *cobra.Command {

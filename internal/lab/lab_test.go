@@ -169,7 +169,7 @@ func TestRatchetIsShownWithItsOwnCode(t *testing.T) {
 			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "&charge, fresh..."},
 		"stopped": {"var CreateCharge", "charge.insert(tx)", "call.To().Authorize(", "var CreateCharge",
 			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "&charge, fresh...",
-			"charge.finalize(tx)", "var CreateCharge", "&charge, fresh...", "charge.finalize(tx)"},
+			"charge.finalize(tx)", "var CreateCharge", "&charge, fresh..."},
 	} {
 		r, _ := recorded.Find("ratchet", fault)
 		var passed []string

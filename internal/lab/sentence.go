@@ -20,7 +20,7 @@ func (r Run) Sentence(e Event) string {
 	case StoreLost:
 		return "Redis restarts without its file: its keys are gone."
 	case Concludes:
-		return r.Title() + " " + r.sentence()
+		return r.Title() + " " + r.Meaning()
 	}
 	return processSentence(e)
 }
@@ -120,8 +120,8 @@ var verdictSentences = map[Verdict]string{
 	Wrong: "That is not right.",
 }
 
-// sentence says what the verdict means for this run.
-func (r Run) sentence() string {
+// Meaning says what the verdict means for this run.
+func (r Run) Meaning() string {
 	verdict := r.Verdict()
 	if d, _ := FindDesign(r.Design); d.Queue && verdict == Right {
 		if r.Answer == Aside {

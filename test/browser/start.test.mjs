@@ -190,7 +190,7 @@ test("the server is killed with a button while it charges; the page says so long
   await demo.says(/work is back as (\d+)/, before);
   await page.waitForURL("**/shop/orders/**", patience);
   await page.locator('[data-state="paid"]').waitFor(patience);
-  await page.frameLocator("iframe.recovery").getByText("Nothing crashed.").waitFor(patience);
+  await page.frameLocator("iframe.recovery").getByText("No process that worked on this order crashed.").waitFor(patience);
 });
 
 test("processes are killed from the processes page and the front page, without JavaScript", async () => {
@@ -207,7 +207,7 @@ test("processes are killed from the processes page and the front page, without J
   await page.getByRole("heading", { name: `Process ${pid} was killed` }).waitFor();
   await demo.dies(heard);
   await page.getByRole("link", { name: "See which processes run now" }).click();
-  assert.match(await page.locator("table").innerText(), new RegExp(`${demo.pid}`));
+  assert.match(await page.locator("table", { hasText: "Last heartbeat" }).innerText(), new RegExp(`${demo.pid}`));
 });
 
 test("no other site's page can kill, nor can a form without our token, nor a caller without the secret", async () => {

@@ -3,6 +3,7 @@ package design
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 )
@@ -29,7 +30,10 @@ func (a *captured) Header() http.Header            { return a.to.Header() }
 func (a *captured) WriteHeader(status int)         { a.status = status }
 func (a *captured) Write(body []byte) (int, error) { return a.body.Write(body) }
 
+// send sends the answer at once, and as a whole: without its length, net/http would send the end of it when the
+// handler returns.
 func (a *captured) send() {
+	a.to.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
 	a.to.WriteHeader(a.status)
 	_, _ = a.to.Write(a.body.Bytes()) // a client that has gone reads nothing
 	_ = http.NewResponseController(a.to).Flush()

@@ -217,7 +217,7 @@ func TestRunForReal(t *testing.T) {
 		t.Errorf("the matrix is at %q", to)
 	}
 	_, body = get(t, h, "/lab/matrix/matrix_1")
-	for _, part := range []string{"1 of 156 runs after 2.5 s", "0 of 1 cells came out as recorded", "Not as recorded",
+	for _, part := range []string{"1 of 156 runs after 2.5 s.", "0 of 1 cells came out as recorded", "Not as recorded",
 		`every="1000"`, `href="/lab/live/run_1"`} {
 		if !strings.Contains(body, part) {
 			t.Errorf("a matrix that runs does not say %q", part)

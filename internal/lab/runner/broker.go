@@ -88,21 +88,14 @@ func (s *Runner) openBroker(ctx context.Context) (*broker, error) {
 		return s.broker, nil
 	}
 	b := &broker{url: s.NATSURL}
-	if b.url == "" {
-		addr, err := s.startBroker(ctx)
-		if err != nil {
-			return nil, err
-		}
-		b.url = "nats://" + addr
-	}
 	var err error
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
-		if b.conn, err = nats.Connect(b.url, nats.Name("ratchet-lab")); err == nil {
-			break
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil, fmt.Errorf("reach the broker at %s: %w", b.url, err)
-		}
+	if b.url != "" {
+		b.conn, err = connectTo(b.url)
+	} else {
+		err = b.start(ctx, s)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.atEnd(b.conn.Close)
 	if b.js, err = jetstream.New(b.conn); err != nil {
@@ -113,6 +106,32 @@ func (s *Runner) openBroker(ctx context.Context) (*broker, error) {
 	}
 	s.broker = b
 	return b, nil
+}
+
+// connectTo connects to a server that was running before the lab: it responds now, or not at all.
+func connectTo(natsURL string) (*nats.Conn, error) {
+	conn, err := nats.Connect(natsURL, nats.Name("ratchet-lab"))
+	if err != nil {
+		return nil, fmt.Errorf("NATS_URL is set but the server does not respond: %w", err)
+	}
+	return conn, nil
+}
+
+// start starts a server of the lab's own, and connects as soon as it responds.
+func (b *broker) start(ctx context.Context, s *Runner) error {
+	addr, err := s.startBroker(ctx)
+	if err != nil {
+		return err
+	}
+	b.url = "nats://" + addr
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
+		if b.conn, err = nats.Connect(b.url, nats.Name("ratchet-lab")); err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return fmt.Errorf("reach the broker at %s: %w", b.url, err)
+		}
+	}
 }
 
 // startBroker starts a server that keeps its data in the runner's directory.

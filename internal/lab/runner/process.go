@@ -5,6 +5,7 @@ package runner
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -100,6 +101,20 @@ func (p *process) lastWords() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.said, "\n")
+}
+
+// logged is when the process has logged a message with these words.
+func (p *process) logged(words string) (at time.Time, has bool) {
+	for line := range strings.SplitSeq(p.lastWords(), "\n") {
+		var entry struct {
+			Time time.Time `json:"time"`
+			Msg  string    `json:"msg"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && strings.Contains(entry.Msg, words) {
+			return entry.Time, true
+		}
+	}
+	return at, false
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }

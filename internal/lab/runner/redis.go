@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -37,14 +38,8 @@ type keyStore struct {
 // as it is, unless the run needs one that can lose its data.
 func (s *Runner) openStore(ctx context.Context, mustRestart bool) (*keyStore, error) {
 	if s.RedisURL != "" && !mustRestart && !s.Config.StandIn {
-		u, err := url.Parse(s.RedisURL)
-		if err != nil || u.Host == "" {
-			return nil, fmt.Errorf("REDIS_URL %q is not a URL such as redis://127.0.0.1:6379", s.RedisURL)
-		}
-		if err := redis.NewClient(u.Host, nil).Ping(ctx); err != nil {
-			return nil, fmt.Errorf("REDIS_URL is set but the server does not respond: %w", err)
-		}
-		return &keyStore{kind: RealRedis, addr: u.Host, runner: s}, nil
+		addr, err := pingStore(ctx, s.RedisURL)
+		return &keyStore{kind: RealRedis, addr: addr, runner: s}, err
 	}
 	addr, err := port.Reserve()
 	if err != nil {
@@ -55,6 +50,18 @@ func (s *Runner) openStore(ctx context.Context, mustRestart bool) (*keyStore, er
 		k.kind = RealRedis
 	}
 	return k, k.start(ctx)
+}
+
+// pingStore returns the address of a server that was running before the lab, if it responds.
+func pingStore(ctx context.Context, redisURL string) (addr string, err error) {
+	u, err := url.Parse(redisURL)
+	if err != nil || u.Host == "" {
+		return "", errors.New("REDIS_URL is not a URL such as redis://127.0.0.1:6379")
+	}
+	if err := redis.NewClient(u.Host, nil).Ping(ctx); err != nil {
+		return "", fmt.Errorf("REDIS_URL is set but the server does not respond: %w", err)
+	}
+	return u.Host, nil
 }
 
 // start returns when the store answers. It keeps nothing on disk: what it has

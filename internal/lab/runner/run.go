@@ -355,9 +355,9 @@ func (r *run) proceed() {
 	if err := halted.proceed(); err != nil {
 		r.fail(err)
 	}
-	halted.leave()                                                          // when it has done what it was about to do
-	if strings.Contains(halted.lastWords(), "the fence refused a commit") { // the engine's log
-		r.note(lab.Event{Kind: lab.FencedOff, PID: halted.pid()})
+	halted.leave() // when it has done what it was about to do
+	if at, refused := halted.logged("the fence refused a commit"); refused {
+		r.noteAt(at, lab.Event{Kind: lab.FencedOff, PID: halted.pid()}) // before it has answered
 	}
 }
 
@@ -523,8 +523,11 @@ func (r *run) conclude(ctx context.Context, answer lab.Answer) (result lab.Run, 
 func (r *run) since(at time.Time) time.Duration { return max(0, at.Sub(r.began)) }
 
 // note adds an event of this moment.
-func (r *run) note(e lab.Event) {
-	e.US = r.since(time.Now()).Microseconds()
+func (r *run) note(e lab.Event) { r.noteAt(time.Now(), e) }
+
+// noteAt adds an event of an earlier moment, with the tables as they are now.
+func (r *run) noteAt(at time.Time, e lab.Event) {
+	e.US = r.since(at).Microseconds()
 	if changes[e.Kind] {
 		tables, err := r.tablesNow(context.Background())
 		if err != nil {

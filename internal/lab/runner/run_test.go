@@ -61,3 +61,21 @@ func TestAskedBank(t *testing.T) {
 		})
 	}
 }
+
+// TestLogged: the fence's refusal is an event of the moment at which the process logged it, and not of its end.
+func TestLogged(t *testing.T) {
+	t.Parallel()
+	p := &process{said: []string{
+		`{"time":"2026-11-27T12:00:00.5Z","level":"INFO","msg":"serving"}`,
+		`panic: the fence refused a commit`,
+		`{"time":"2026-11-27T12:00:01.25Z","level":"WARN","msg":"overtaken: the fence refused a commit","epoch":1}`,
+		`{"time":"2026-11-27T12:00:02Z","level":"INFO","msg":"ended"}`,
+	}}
+	want := time.Date(2026, 11, 27, 12, 0, 1, 250_000_000, time.UTC)
+	if at, has := p.logged("the fence refused a commit"); !has || !at.Equal(want) {
+		t.Errorf("%v, %v; want %v", at, has, want)
+	}
+	if at, has := p.logged("lease lost"); has {
+		t.Errorf("a message that was not logged is of %v", at)
+	}
+}

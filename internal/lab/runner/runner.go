@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/consumer"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
 )
@@ -43,6 +45,26 @@ type Config struct {
 	NATSURL     string // a NATS server with JetStream to use; "": one of the lab's own
 	Broker      string // the program nats-server to start; "": one that is found, or compiled
 	StandIn     bool   // use the stand-in for Redis even if there is a real one
+}
+
+// Check returns an error if a server that the lab was given does not respond, and one of the runs needs it. The lab
+// takes seconds to open, and a wrong address should not wait for that.
+func (c Config) Check(ctx context.Context, cases []lab.Case) error {
+	needsRedis := func(c lab.Case) bool { return c.OnRedis() && !c.LosesStore }
+	if c.RedisURL != "" && !c.StandIn && slices.ContainsFunc(cases, needsRedis) {
+		if _, err := pingStore(ctx, c.RedisURL); err != nil {
+			return err
+		}
+	}
+	needsBroker := func(c lab.Case) bool { return c.Design.Queue }
+	if c.NATSURL != "" && slices.ContainsFunc(cases, needsBroker) {
+		conn, err := connectTo(c.NATSURL)
+		if err != nil {
+			return err
+		}
+		conn.Close()
+	}
+	return nil
 }
 
 // Runner is a lab that is ready. Close it.
