@@ -95,7 +95,8 @@ func TestCreatingThings(t *testing.T) {
 			for range 101 { // more than the form suggests
 				s.api(t, "/v1/customers", "email", "twin@example.com")
 			}
-			pay := []string{"amount", "20", "currency", "usd", "card", "visa", "capture_method", "automatic", "customer"}
+			pay := []string{"amount", "20", "currency", "usd", "card", "visa", "capture_method", "automatic",
+				"customer"}
 			if form := s.get(t, "/dashboard/new/payment"); strings.Contains(form.body, customer) {
 				t.Fatal("the customer is among the suggestions")
 			}

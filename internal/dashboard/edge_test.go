@@ -99,7 +99,9 @@ func TestAFilterByCardReadsNoPaymentMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(all,
-		func(s statements.Statement) bool { return s.Name == "internal/dashboard/sales/payments.go:paymentsDown" })
+		func(s statements.Statement) bool {
+			return s.Name == "internal/dashboard/sales/payments.go:paymentsDown"
+		})
 	plan := s.db.Plan(t, all[at].SQL, pgx.StrictNamedArgs{"account_id": "acct_1", "livemode": false, "before": "",
 		"edge": "", "limit": 26, "state": "", "customer": "", "brand": "amex", "ends_in": "", "currency": "",
 		"least": nil, "most": nil, "whole": []string{"jpy"}, "mills": []string{"kwd"}, "crashed": false})

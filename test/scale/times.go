@@ -52,14 +52,15 @@ var pages = []string{
 
 	"/dashboard", "/dashboard?days=90", "/dashboard/charts?days=90",
 	"/dashboard/payments", "/dashboard/payments?state=failed", "/dashboard/payments?state=refunded",
-	"/dashboard/payments?last4=0005&state=succeeded", "/dashboard/payments?last4=9999", "/dashboard/payments?min=1000000",
+	"/dashboard/payments?last4=0005&state=succeeded", "/dashboard/payments?last4=9999",
+	"/dashboard/payments?min=1000000",
 	"/dashboard/payments?brand=amex", "/dashboard/payments?customer=nobody@example.com",
 	"/dashboard/payments/$charge", "/dashboard/payments/$intent",
 	"/dashboard/payments.csv", "/dashboard/requests", "/dashboard/requests?status=500", "/dashboard/customers",
 	"/dashboard/customers?q=nobody",
 	"/dashboard/customers/$customer", "/dashboard/balance", "/dashboard/balance?type=refund",
 	"/dashboard/checkout", "/dashboard/checkout?state=expired", "/dashboard/emails", "/dashboard/activity",
-	"/dashboard/links", "/dashboard/products", "/dashboard/products/$product",
+	"/dashboard/links", "/dashboard/products", "/dashboard/products/$product", "/dashboard/prices/$price",
 	"/dashboard/new/payment", "/dashboard/new/payment-link", "/dashboard/new/payout",
 	"/dashboard/disputes", "/dashboard/disputes?state=won", "/dashboard/disputes/$dispute",
 	"/dashboard/payouts", "/dashboard/payouts/$payout",
@@ -75,7 +76,7 @@ var pages = []string{
 var lists = map[string]string{
 	"$charge": "/v1/charges", "$customer": "/v1/customers", "$intent": "/v1/payment_intents", "$payout": "/v1/payouts",
 	"$setup": "/v1/setup_intents", "$dispute": "/v1/disputes",
-	"$product": "/v1/products", "$endpoint": "/v1/webhook_endpoints",
+	"$product": "/v1/products", "$price": "/v1/prices", "$endpoint": "/v1/webhook_endpoints",
 }
 
 // times prints how long everything takes. Nothing is decided by it.

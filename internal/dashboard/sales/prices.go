@@ -114,7 +114,8 @@ func (s Pages) price(r *http.Request) (*ui.Page, error) {
 	if page.Links, err = ui.Read[linkAt](r.Context(), s.Pool, selectLinksAt, args); err != nil {
 		return nil, err
 	}
-	return ui.Show("dashboard/price", web.Page{Title: "Price of " + page.ProductName, Here: "products", Data: page}), nil
+	return ui.Show("dashboard/price",
+		web.Page{Title: "Price of " + page.ProductName, Here: "products", Data: page}), nil
 }
 
 // postPrice edits the price, archives or activates it, or makes it its product's default.
