@@ -81,7 +81,7 @@ func TestEditing(t *testing.T) {
 		session := s.api(t, "/v1/checkout/sessions",
 			append(line, "mode", "payment", "success_url", "https://shop.example/thanks")...)
 		link := s.api(t, "/v1/payment_links", line...)
-		requireWords(t, s.get(t, "/dashboard/prices/"+price), session, "$80.00", link,
+		requireWords(t, s.get(t, "/dashboard/prices/"+price), session, "$80.00", "for 2", link,
 			"/dashboard/new/payment-link?price="+price, `href="/dashboard/products/luge-1"`)
 		p := s.get(t, "/dashboard/prices/"+other)
 		requireWords(t, p, "every 3 months", "No recent checkout session", "No recent payment link")
