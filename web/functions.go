@@ -199,7 +199,7 @@ var pagesOf = map[string]string{
 	"card":   "/dashboard/search?q=",
 	"clock":  "/dashboard/search?q=",
 	"prod":   "/dashboard/products/",
-	"price":  "/dashboard/search?q=",
+	"price":  "/dashboard/prices/",
 	"plink":  "/dashboard/links/",
 	"du":     "/dashboard/disputes/",
 	"po":     "/dashboard/payouts/",

@@ -89,6 +89,25 @@ func TestCreatingThings(t *testing.T) {
 		requireWords(t, p, "Your available balance is lower than this amount.")
 	})
 
+	t.Run("a payment of an older customer takes their email, and says so if no one, or several, have it",
+		func(t *testing.T) {
+			customer := s.api(t, "/v1/customers", "email", "old@example.com")
+			for range 101 { // more than the form suggests
+				s.api(t, "/v1/customers", "email", "twin@example.com")
+			}
+			pay := []string{"amount", "20", "currency", "usd", "card", "visa", "capture_method", "automatic",
+				"customer"}
+			if form := s.get(t, "/dashboard/new/payment"); strings.Contains(form.body, customer) {
+				t.Fatal("the customer is among the suggestions")
+			}
+			requireWords(t, s.create(t, "payment", 1, append(pay, "old@example.com")...), "Payment created.", customer)
+			requireWords(t, s.create(t, "payment", 1, append(pay, customer)...), "Payment created.", customer)
+			requireWords(t, s.create(t, "payment", 1, append(pay, "none@example.com")...),
+				"No customer has this email.", `value="none@example.com"`)
+			requireWords(t, s.create(t, "payment", 1, append(pay, "twin@example.com")...),
+				"Several customers have this email.")
+		})
+
 	t.Run("a form that fails marks the field that is wrong, and no other", func(t *testing.T) {
 		for _, c := range []struct {
 			what, field string

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/test/statements"
 )
 
 var neighbor = regexp.MustCompile(`href="([^"]+)" rel="(prev|next)"`)
@@ -72,6 +76,41 @@ func TestRareRowsAreSearchedForInSteps(t *testing.T) {
 			t.Errorf("the page has %d rows", len(got))
 		}
 	})
+}
+
+// A filter by card looks payment methods up one by one: read as a whole, they grow with the payments.
+func TestAFilterByCardReadsNoPaymentMethods(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	s.intent(t, "confirm", "true", "payment_method", "pm_card_visa")
+	_, err := s.db.Pool.Exec(t.Context(), `
+		INSERT INTO payment_methods SELECT r.* FROM (SELECT * FROM payment_methods LIMIT 1) one,
+			generate_series(1, 6000) n,
+			jsonb_populate_record(NULL::payment_methods, to_jsonb(one) || jsonb_build_object('id', 'pm_' || n)) r;
+		INSERT INTO payment_intents SELECT r.* FROM (SELECT * FROM payment_intents LIMIT 1) one,
+			generate_series(1, 6000) n, jsonb_populate_record(NULL::payment_intents, to_jsonb(one) ||
+				jsonb_build_object('id', 'pi_' || n, 'payment_method_id', 'pm_' || n)) r;
+		ANALYZE payment_methods, payment_intents`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := statements.Find("../..", "internal/dashboard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(all,
+		func(s statements.Statement) bool {
+			return s.Name == "internal/dashboard/sales/payments.go:paymentsDown"
+		})
+	plan := s.db.Plan(t, all[at].SQL, pgx.StrictNamedArgs{"account_id": "acct_1", "livemode": false, "before": "",
+		"edge": "", "limit": 26, "state": "", "customer": "", "brand": "amex", "ends_in": "", "currency": "",
+		"least": nil, "most": nil, "whole": []string{"jpy"}, "mills": []string{"kwd"}, "crashed": false})
+	if strings.Contains(plan, "Seq Scan on payment_methods") || !strings.Contains(plan, "payment_methods_pkey") {
+		t.Errorf("the plan is\n%s", plan)
+	}
+	if p := s.get(t, "/dashboard/payments?brand=amex"); p.status != 200 || len(rows(p)) != 0 {
+		t.Errorf("the page has %v", rows(p))
+	}
 }
 
 // A shop that holds cards first has many events that cause no email.

@@ -53,6 +53,46 @@ func TestEditing(t *testing.T) {
 		}
 	})
 
+	t.Run("a price is edited, becomes the default, and is archived", func(t *testing.T) {
+		p := s.create(t, "product", 1, "name", "Toboggan", "amount", "15", "currency", "usd")
+		product := strings.TrimPrefix(p.path, "/dashboard/products/")
+		price := s.api(t, "/v1/prices", "product", product, "unit_amount", "1750", "currency", "usd")
+		at := "/dashboard/prices/" + price
+		requireWords(t, s.get(t, p.path), `href="`+at+`"`)
+		p = edit(t, at, "-edit", url.Values{"nickname": {"Winter"}, "lookup_key": {"toboggan_winter"},
+			"meta_name": {"season"}, "meta_value": {"winter"}})
+		requireWords(t, p, "Price updated.", "$17.50", "Winter", "toboggan_winter", `value="season"`,
+			`href="/dashboard/products/`+product+`"`, "One time", "No recent checkout session")
+		csrf, key := hidden(t, p, "csrf"), hidden(t, p, "key")
+		p = s.post(t, at+"/default", url.Values{"csrf": {csrf}, "key": {key + "-default"}})
+		requireWords(t, p, "This price is now the default.", `<span class="badge">Default</span>`)
+		p = s.post(t, at+"/archive", url.Values{"csrf": {csrf}, "key": {key}})
+		requireWords(t, p, "Price archived.", "Activate price")
+		if strings.Contains(p.body, "/dashboard/new/link?price=") {
+			t.Error("an archived price is offered for sale")
+		}
+	})
+	t.Run("a price's page lists what used it", func(t *testing.T) {
+		product := s.api(t, "/v1/products", "name", "Luge", "id", "luge-1")
+		price := s.api(t, "/v1/prices", "product", product, "unit_amount", "4000", "currency", "usd")
+		other := s.api(t, "/v1/prices", "product", product, "unit_amount", "9000", "currency", "usd",
+			"recurring[interval]", "month", "recurring[interval_count]", "3")
+		line := []string{"line_items[0][price]", price, "line_items[0][quantity]", "2"}
+		session := s.api(t, "/v1/checkout/sessions",
+			append(line, "mode", "payment", "success_url", "https://shop.example/thanks")...)
+		link := s.api(t, "/v1/payment_links", line...)
+		requireWords(t, s.get(t, "/dashboard/prices/"+price), session, "$80.00", "for 2", link,
+			"/dashboard/new/payment-link?price="+price, `href="/dashboard/products/luge-1"`)
+		p := s.get(t, "/dashboard/prices/"+other)
+		requireWords(t, p, "every 3 months", "No recent checkout session", "No recent payment link")
+		if strings.Contains(p.body, "/dashboard/new/link?price=") {
+			t.Error("a price that cannot be paid is offered for sale")
+		}
+		if p := s.get(t, "/dashboard/search?q="+price); p.path != "/dashboard/prices/"+price {
+			t.Errorf("the search led to %s", p.path)
+		}
+	})
+
 	t.Run("a product is edited", func(t *testing.T) {
 		at := s.create(t, "product", 1, "name", "Sledge", "amount", "15", "currency", "eur").path
 		p := edit(t, at, "-edit", url.Values{

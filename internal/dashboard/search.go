@@ -281,7 +281,6 @@ const selectPageOf = `
 	UNION ALL SELECT coalesce(customer_id, request_id) FROM payment_methods WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT customer_id FROM cards WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT coalesce(used_by, request_id) FROM tokens WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT product_id FROM prices WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = @id`
 
 // pageOf is where a subject is shown: by default, the request that made it. Its id may be
@@ -292,19 +291,16 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 		return "/dashboard/clock", nil
 	case "customer":
 		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
-	case "charge", "payment_intent", "checkout_session", "payment_link", "dispute", "payout",
+	case "charge", "payment_intent", "checkout_session", "payment_link", "price", "dispute", "payout",
 		"webhook_endpoint", "event", "posting", "request":
 		return web.Href(of.ID), nil
 	case "product":
 		return "/dashboard/products/" + url.PathEscape(of.ID), nil
-	case "refund", "payment_method", "card", "token", "price", "settlement":
+	case "refund", "payment_method", "card", "token", "settlement":
 		found, err := ui.Read[struct{ ID string }](r.Context(), s.Pool, selectPageOf,
 			postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err
-		}
-		if of.Kind == "price" { // whose product may have an id of the merchant's own
-			return "/dashboard/products/" + url.PathEscape(found[0].ID), nil
 		}
 		return web.Href(found[0].ID), nil
 	}

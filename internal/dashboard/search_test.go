@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -143,6 +144,10 @@ func TestResolvingAHeldRequest(t *testing.T) {
 		t.Fatalf("the inspector does not offer a decision: %s", p.body)
 	}
 	csrf := hidden(t, p, "csrf")
+	p = s.post(t, at+"/release", url.Values{"csrf": {csrf}, "evidence": {"Ticket 4711"}, "sure": {"yes"}})
+	if p.status != http.StatusOK || !strings.Contains(p.body, "Retry the request: the next call uses a new one.") {
+		t.Errorf("a request without an open call was released: %d %s", p.status, p.body)
+	}
 	p = s.post(t, at+"/resume", url.Values{"csrf": {csrf}, "reason": {" "}})
 	if !strings.Contains(p.body, "Enter a reason.") ||
 		s.count(t, `SELECT count(*) FROM runs WHERE state = 'needs_review'`) != 1 {

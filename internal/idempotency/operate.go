@@ -226,6 +226,9 @@ func ParkUnexecuted(
 	return parked, nil
 }
 
+// ErrNothingToRelease says that a held request has no call whose outcome is unknown: it can only be resumed.
+var ErrNothingToRelease = errors.New("no call has an unknown outcome")
+
 // TryNow makes a request due at once that is parked, needs review, or whose process
 // is dead. What happens then is up to the completer, or to a retry by the client. It
 // fails with ErrNotYours on any other.
@@ -291,8 +294,8 @@ func openCall(ctx context.Context, db Reader, r *Request, phase string) (Foreign
 	}
 	if len(open) == 1 && open[0].Retired {
 		return ForeignCall{},
-			fmt.Errorf("the last key of request %s is proven unused already: resume it, and the call is repeated "+
-				"under the next one", r.ID)
+			fmt.Errorf("%w: the last key of request %s is proven unused already: resume it, and the call is "+
+				"repeated under the next one", ErrNothingToRelease, r.ID)
 	}
 	var phases []string
 	for _, call := range open {
@@ -306,7 +309,7 @@ func openCall(ctx context.Context, db Reader, r *Request, phase string) (Foreign
 	}
 	if len(phases) == 0 {
 		return ForeignCall{},
-			fmt.Errorf("request %s has no call with an unknown outcome: there is nothing to decide", r.ID)
+			fmt.Errorf("%w: there is nothing to decide about request %s", ErrNothingToRelease, r.ID)
 	}
 	return ForeignCall{},
 		fmt.Errorf("request %s has calls with an unknown outcome in the phases %v: name one of them", r.ID, phases)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 )
 
@@ -210,6 +211,23 @@ func TestStoryOfAStall(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})
+}
+
+func TestKeysThatWereNotUsedAreOneSentence(t *testing.T) {
+	t.Parallel()
+	r := &Request{Attempts: []Attempt{{Epoch: 1, From: noon, Until: after(1), End: Parked},
+		{Epoch: 2, From: *after(2), Until: after(3), Stood: "charge_recorded", End: Ended}}}
+	for generation := range int16(3) {
+		r.Calls = append(r.Calls,
+			Call{RequestCall: idempotency.RequestCall{Phase: "acquirer_answered", Generation: generation}})
+	}
+	r.Calls[2].Movements = []acquirer.Movement{{Kind: "sale", Amount: 8800, Currency: "usd"}}
+	got := r.InWords()
+	want := "The acquirer has no record for 2 derived keys, and was called with the next one. Its records show one " +
+		"sale of $88.00."
+	if len(got) != 3 || got[2] != want {
+		t.Errorf("%q, want %q as the third", got, want)
+	}
 }
 
 func TestAJobIsNarrowedToOnePayment(t *testing.T) {

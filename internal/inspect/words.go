@@ -24,10 +24,16 @@ func (r *Request) InWords() (all []string) {
 			all = append(all, said)
 		}
 	}
-	for _, c := range r.Calls {
-		if said := r.callInWords(c); said != "" {
+	unused := 0
+	for i, c := range r.Calls {
+		if r.retiredUnused(i) {
+			unused++
+			continue
+		}
+		if said := r.callInWords(c, unused); said != "" {
 			all = append(all, said)
 		}
+		unused = 0
 	}
 	if r.Status != nil {
 		stored := fmt.Sprintf("The %d response is stored.", *r.Status)
@@ -97,12 +103,22 @@ func (a Attempt) returnInWords() string {
 	return ""
 }
 
-func (r *Request) callInWords(c Call) string {
+// retiredUnused reports whether the acquirer has no record for a call's key, and the next call is the same one with
+// the next key.
+func (r *Request) retiredUnused(i int) bool {
+	c := r.Calls[i]
+	return c.Unread == "" && len(c.Movements) == 0 && i+1 < len(r.Calls) && r.Calls[i+1].Phase == c.Phase
+}
+
+// callInWords says what the acquirer has of a call, after so many keys of it that were not used.
+func (r *Request) callInWords(c Call, unused int) string {
 	if c.Unread != "" {
 		return ""
 	}
 	asked := "The acquirer was called with a derived key."
-	if len(r.Attempts) > 1 {
+	if unused > 0 {
+		asked = fmt.Sprintf("The acquirer has no record for %d derived keys, and was called with the next one.", unused)
+	} else if len(r.Attempts) > 1 {
 		asked = "Every call to the acquirer used the same derived key."
 	}
 	for _, m := range c.Movements {

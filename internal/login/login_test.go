@@ -365,6 +365,7 @@ var leastRole = map[string]people.Role{
 	"POST /dashboard/payments/{id}/edit":           people.Operate,
 	"POST /dashboard/customers/{id}/edit":          people.Operate,
 	"POST /dashboard/products/{id}/{action}":       people.Operate,
+	"POST /dashboard/prices/{id}/{action}":         people.Operate,
 	"POST /dashboard/checkout/{id}/expire":         people.Operate,
 	"POST /dashboard/links/{id}/{action}":          people.Operate,
 	"POST /dashboard/disputes/{id}/{action}":       people.Operate,

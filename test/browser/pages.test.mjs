@@ -43,7 +43,7 @@ const everyPage = () => ({
   session_reduced: `/dashboard/checkout/${made.reduced.id}`, payment_reduced: `/dashboard/payments/${made.reduced.payment_intent}`,
   new: "/dashboard/new", new_payment: "/dashboard/new/payment", new_link: "/dashboard/new/link", new_customer: "/dashboard/new/customer",
   new_product: "/dashboard/new/product", new_payment_link: "/dashboard/new/payment-link", links: "/dashboard/links", links_inactive: "/dashboard/links?state=inactive", link: `/dashboard/links/${link}`, selected: `/dashboard/payments/selected?selected=${made.survivor.id}&selected=${made.euro.id}`, activity: "/dashboard/activity", new_payout: "/dashboard/new/payout",
-  products: "/dashboard/products", products_archived: "/dashboard/products?state=archived", product: `/dashboard/products/${made.product.id}`,
+  products: "/dashboard/products", products_archived: "/dashboard/products?state=archived", product: `/dashboard/products/${made.product.id}`, price: `/dashboard/prices/${made.product.default_price}`,
   disputes: "/dashboard/disputes", disputes_none: "/dashboard/disputes?state=won", dispute: `/dashboard/disputes/${made.dispute.id}`,
   payouts: "/dashboard/payouts", payouts_none: "/dashboard/payouts?state=failed", payout: `/dashboard/payouts/${made.payout.id}`,
   webhooks: "/dashboard/webhooks", webhook: `/dashboard/webhooks/${made.endpoint.id}`, webhook_broken: `/dashboard/webhooks/${made.broken.id}`,

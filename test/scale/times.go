@@ -50,25 +50,33 @@ var pages = []string{
 	"/v1/prices/search?query=active:'false'", "/v1/checkout/sessions?limit=10",
 	"/v1/checkout/sessions?payment_intent=$intent", "/v1/webhook_endpoints",
 
-	"/dashboard", "/dashboard/payments", "/dashboard/payments?status=failed", "/dashboard/payments?q=nobody",
+	"/dashboard", "/dashboard?days=90", "/dashboard/charts?days=90",
+	"/dashboard/payments", "/dashboard/payments?state=failed", "/dashboard/payments?state=refunded",
+	"/dashboard/payments?last4=0005&state=succeeded", "/dashboard/payments?last4=9999",
+	"/dashboard/payments?min=1000000",
+	"/dashboard/payments?brand=amex", "/dashboard/payments?customer=nobody@example.com",
 	"/dashboard/payments/$charge", "/dashboard/payments/$intent",
 	"/dashboard/payments.csv", "/dashboard/requests", "/dashboard/requests?status=500", "/dashboard/customers",
 	"/dashboard/customers?q=nobody",
-	"/dashboard/customers/$customer", "/dashboard/balance", "/dashboard/checkout",
-	"/dashboard/links", "/dashboard/disputes",
+	"/dashboard/customers/$customer", "/dashboard/balance", "/dashboard/balance?type=refund",
+	"/dashboard/checkout", "/dashboard/checkout?state=expired", "/dashboard/emails", "/dashboard/activity",
+	"/dashboard/links", "/dashboard/products", "/dashboard/products/$product", "/dashboard/prices/$price",
+	"/dashboard/new/payment", "/dashboard/new/payment-link", "/dashboard/new/payout",
+	"/dashboard/disputes", "/dashboard/disputes?state=won", "/dashboard/disputes/$dispute",
 	"/dashboard/payouts", "/dashboard/payouts/$payout",
 	"/dashboard/clock", "/dashboard/ledger", "/dashboard/ledger?account=merchant_balance", "/dashboard/events",
 	"/dashboard/events?type=charge.refunded",
 	"/dashboard/webhooks", "/dashboard/webhooks/$endpoint", "/dashboard/idempotency", "/dashboard/keys",
 	"/dashboard/processes", "/dashboard/search?q=$charge",
-	"/dashboard/search?q=nobody@example.com",
+	"/dashboard/search?q=nobody@example.com", "/dashboard/search?q=nothing", "/dashboard/search?q=4242",
+	"/dashboard/search?q=20.00", "/dashboard/search?q=jenny",
 }
 
 // lists are where ids come from: not the newest, which is in memory anyway.
 var lists = map[string]string{
 	"$charge": "/v1/charges", "$customer": "/v1/customers", "$intent": "/v1/payment_intents", "$payout": "/v1/payouts",
-	"$setup":   "/v1/setup_intents",
-	"$product": "/v1/products", "$endpoint": "/v1/webhook_endpoints",
+	"$setup": "/v1/setup_intents", "$dispute": "/v1/disputes",
+	"$product": "/v1/products", "$price": "/v1/prices", "$endpoint": "/v1/webhook_endpoints",
 }
 
 // times prints how long everything takes. Nothing is decided by it.

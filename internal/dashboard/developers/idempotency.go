@@ -118,6 +118,9 @@ func (s Pages) operate(
 	switch {
 	case errors.Is(err, errNoReason):
 		return s.showKeys(r, "Nothing changed. Enter a reason.")
+	case errors.Is(err, idempotency.ErrNothingToRelease):
+		return s.showKeys(r, "Nothing changed. The acquirer did nothing under any of this request’s derived keys. "+
+			"Retry the request: the next call uses a new one.")
 	case errors.Is(err, idempotency.ErrNotYours):
 		return s.showKeys(r, "The request is already "+web.Words(found[0].State)+". There’s nothing to resolve.")
 	case err != nil:

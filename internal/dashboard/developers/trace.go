@@ -147,7 +147,7 @@ func (p *trace) ask(r *inspect.Request, all []inspect.RecoveryPoint, places map[
 	p.Ground = p.Height + 16
 	p.Height = p.Ground + 44
 	p.GroundX, p.GroundW = traceLeft, (len(all)-1)*traceStep+traceRight-40
-	for _, c := range r.Calls {
+	for n, c := range r.Calls {
 		at, known := places[c.Phase]
 		if !known {
 			continue
@@ -161,6 +161,9 @@ func (p *trace) ask(r *inspect.Request, all []inspect.RecoveryPoint, places map[
 		}
 		if c.Unread != "" {
 			text = "?"
+		}
+		if !moved && n+1 < len(r.Calls) && r.Calls[n+1].Phase == c.Phase {
+			text = "" // the call with the next key is at the same place
 		}
 		for i, a := range r.Attempts {
 			over := a.Until != nil && !c.SentAt.Before(*a.Until)

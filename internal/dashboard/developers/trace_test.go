@@ -1,9 +1,11 @@
 package developers
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 )
 
@@ -35,5 +37,24 @@ func TestTheFenceIsDrawnWhereItRefusedACommit(t *testing.T) {
 		if p.Lanes[1].FenceX != 0 {
 			t.Error("the fence is drawn at the second attempt, which it did not refuse")
 		}
+	}
+}
+
+func TestOneTextStandsWhereACallWasRepeatedWithNewKeys(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	r := &inspect.Request{
+		RecoveryPoints: []inspect.RecoveryPoint{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: &now},
+			{Name: "acquirer_answered", Kind: "foreign", Epoch: 1, ReachedAt: &now}},
+		Attempts: []inspect.Attempt{{Epoch: 1, From: now, End: inspect.Executing}},
+		Calls: []inspect.Call{{RequestCall: idempotency.RequestCall{Phase: "acquirer_answered"}},
+			{RequestCall: idempotency.RequestCall{Phase: "acquirer_answered", Generation: 1}}},
+	}
+	var texts []string
+	for _, c := range draw(r).Calls {
+		texts = append(texts, c.Text)
+	}
+	if !slices.Equal(texts, []string{"", "no effect"}) {
+		t.Errorf("the calls have the texts %q", texts)
 	}
 }

@@ -52,8 +52,8 @@ var (
 		Name:        "customer",
 		Label:       "Customer",
 		Type:        "text",
-		Placeholder: "cus_…",
-		Hint:        "Type a name or an email to see the latest customers. You can also start from a customer’s page.",
+		Placeholder: "Email or cus_…",
+		Hint:        "Type a name to see the latest customers. The email or the ID of any customer works, too.",
 	}
 
 	// A line sells a product at one of its prices, or an item that is written down here.
@@ -353,6 +353,11 @@ func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 	params, wrong := c.params(typed)
 	if r.PostFormValue("scope") != of.Value() {
 		wrong.Text = "You switched accounts since you opened this form. Check the account, then submit again."
+	}
+	if wrong.Text == "" {
+		if wrong, err = s.resolveCustomer(r, of, params); err != nil {
+			return nil, err
+		}
 	}
 	if wrong.Text != "" {
 		page.Wrong = wrong

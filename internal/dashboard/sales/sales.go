@@ -20,6 +20,8 @@ func (s Pages) Routes(handle func(pattern string, show ui.Handler)) {
 	handle("GET /dashboard/products.csv", products.CSV(s.Env))
 	handle("GET /dashboard/products/{id}", s.product)
 	handle("POST /dashboard/products/{id}/{action}", s.postProduct)
+	handle("GET /dashboard/prices/{id}", s.price)
+	handle("POST /dashboard/prices/{id}/{action}", s.postPrice)
 	handle("GET /dashboard/links", links.Handler(s.Env))
 	handle("GET /dashboard/links.csv", links.CSV(s.Env))
 	handle("GET /dashboard/links/{id}", s.link)

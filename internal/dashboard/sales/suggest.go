@@ -2,6 +2,7 @@ package sales
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -74,4 +75,30 @@ func availableHint(d *ui.Env, r *http.Request, of ui.Scope) (string, error) {
 		return "Nothing is available yet.", err
 	}
 	return "Available: " + strings.Join(all, ", ") + ".", err
+}
+
+const selectNamed = `
+	SELECT id FROM customers
+	WHERE account_id = @account_id AND livemode = @livemode AND email = @email AND deleted_at IS NULL
+	ORDER BY id DESC LIMIT 2`
+
+// resolveCustomer replaces a customer's email by their ID: the form suggests the newest customers, and one has many
+// more. It says so if the email names none, or several.
+func (s Pages) resolveCustomer(r *http.Request, of ui.Scope, params url.Values) (fault, error) {
+	email := params.Get("customer")
+	if !strings.Contains(email, "@") {
+		return fault{}, nil
+	}
+	found, err := ui.Read[struct{ ID string }](r.Context(), s.Pool, selectNamed, of.Args(postgres.Args{"email": email}))
+	switch {
+	case err != nil:
+		return fault{}, err
+	case len(found) == 0:
+		return fault{"customer", "No customer has this email. Check it, or create the customer first."}, nil
+	case len(found) > 1:
+		return fault{"customer", "Several customers have this email. Open Customers, search for it, and enter the " +
+			"ID of the one you mean."}, nil
+	}
+	params.Set("customer", found[0].ID)
+	return fault{}, nil
 }
