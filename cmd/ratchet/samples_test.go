@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestSampleEnv(t *testing.T) {
 		switch {
 		case key != demoSecretKey || r.Header.Get("Idempotency-Key") == "":
 			http.Error(w, `{"error":{"message":"no key"}}`, http.StatusUnauthorized)
-		case r.URL.Path == "/v1/prices" && r.PostFormValue("unit_amount") == "2000":
+		case r.URL.Path == "/v1/prices" && slices.Contains([]string{"1000", "2000"}, r.PostFormValue("unit_amount")):
 			_, _ = w.Write([]byte(`{"id":"price_1"}`))
 		case r.URL.Path == "/v1/webhook_endpoints" && r.Host != "":
 			_, _ = w.Write([]byte(`{"id":"we_1","secret":"whsec_1"}`))
@@ -34,6 +35,20 @@ func TestSampleEnv(t *testing.T) {
 			"STRIPE_WEBHOOK_SECRET=whsec_1", "DOMAIN=http://localhost:4242"} {
 			if !strings.Contains(text, line+"\n") {
 				t.Errorf("%q lacks %s", text, line)
+			}
+		}
+	})
+
+	t.Run("every sample gets a file, with a price only if it sells one", func(t *testing.T) {
+		t.Parallel()
+		for name := range samples {
+			text, err := sampleEnv(api.URL, name)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			sells := name == "prebuilt-checkout-page" || name == "checkout-one-time-payments"
+			if strings.Contains(text, "PRICE=") != sells || !strings.Contains(text, "STRIPE_WEBHOOK_SECRET=whsec_1\n") {
+				t.Errorf("%s gets %q", name, text)
 			}
 		}
 	})

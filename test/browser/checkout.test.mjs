@@ -389,6 +389,35 @@ test("the bank's page is open while the server is killed: its answer counts, onc
   assert.equal((await chargesOf(made.id)).length, 1);
 });
 
+for (const [where, opens] of [
+  ["in a frame", async (page) => bank(page)],
+  ["on its own", async (page) => {
+    await page.reload();
+    await page.getByRole("link", { name: "Continue to your bank" }).click();
+    return page;
+  }],
+]) {
+  test(`the bank's page ${where} sends its answer until the server takes it, and says so`, async () => {
+    const made = await session(), page = await visit(made);
+    await fill(page, wanted);
+    await press(page);
+    await bank(page).locator("#test-source-authorize-3ds").waitFor();
+    const at = await opens(page), sent = [];
+    await page.route(/3d_secure/, (route) => {
+      const request = route.request();
+      if (request.method() === "POST") sent.push(request.postData());
+      if (request.method() !== "POST" || sent.length > 3) return route.continue();
+      return sent.length % 2 ? route.abort("connectionreset") : route.fulfill({ status: 503, body: "not now" });
+    });
+    await at.locator("#test-source-authorize-3ds").click();
+    await at.getByText("You won’t be charged twice").waitFor();
+    assert.ok(await at.locator("#test-source-fail-3ds").isDisabled());
+    await arrives(page, made.id);
+    assert.ok(sent.length > 3 && sent.every((body) => body === "result=pass"), `${sent}`);
+    assert.equal((await chargesOf(made.id)).length, 1);
+  });
+}
+
 test("without JavaScript: faults, a decline, the bank's page, and the shop", async () => {
   const made = await session();
   const page = await visit(made, { javaScriptEnabled: false });

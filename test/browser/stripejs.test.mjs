@@ -171,6 +171,22 @@ test("the server is killed while the card is charged: the page waits, and the ca
   assert.equal((await chargesOf(intent)).length, 1);
 });
 
+test("the server is killed while the bank's answer is sent: one press is enough, and it is charged once", async () => {
+  for (const late of [0, 5, 15, 30]) {
+    const intent = await intentFor(), page = await paying(intent);
+    await fillPayment(page, authenticated);
+    await page.getByRole("button", { name: "Pay now" }).click();
+    const sent = page.waitForRequest((r) => r.url().includes("/3d_secure/") && r.method() === "POST");
+    await bankFrame(page).locator("#test-source-authorize-3ds").click({ noWaitAfter: true });
+    await sent;
+    await new Promise((resolve) => setTimeout(resolve, late));
+    await demo.kill();
+    await arrived(page, "succeeded");
+    assert.equal((await chargesOf(intent)).length, 1);
+    await page.context().close();
+  }
+});
+
 test("a card element pays, has the merchant's style, and reports what is typed", async () => {
   const intent = await intentFor({ "payment_method_types[]": "card" });
   const page = await opened("card", { secret: intent.client_secret });

@@ -55,6 +55,7 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 		_, err = create(a, "pm_card_visa", "pm_card_mastercard")
 		refused(t, err, invalid("", "invoice_settings[default_payment_method]", ""))
 		equal(t, "customers", len(collect(t, a.V1Customers.List(t.Context(), nil))), 0)
+		equal(t, "events", len(collect(t, a.V1Events.List(t.Context(), nil))), 0)
 	})
 }
 
@@ -110,4 +111,9 @@ func TestBalanceAvailableEvent(t *testing.T) {
 	eventually(t, "it is told what is available at once", func() bool { return len(emitted()) > 0 })
 	a.advance(twoDays)
 	equal(t, "what was told when the clock is ready", emitted(), []any{float64(had), float64(had + 2000 - 88)})
+
+	// Money that is available at once is so by the clock's time, too.
+	more := a.earn(3000)
+	eventually(t, "it is told behind the clock", func() bool { return len(emitted()) > 2 })
+	equal(t, "what was told last", emitted()[2:], []any{float64(had + 2000 - 88 + more)})
 }

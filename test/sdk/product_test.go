@@ -3,6 +3,7 @@
 package sdk_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/stripe/stripe-go/v85"
@@ -154,4 +155,34 @@ func TestProductsAndPrices(t *testing.T) {
 			invalid("", "line_items[0][price]",
 				"This installation has no subscriptions: a session takes prices that are paid once."))
 	})
+
+	t.Run("a price that recurs can be the default of a product and be linked to, but not be opened",
+		func(t *testing.T) {
+			t.Parallel()
+			a := in.account(t)
+			product, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Rink"),
+				DefaultPriceData: &stripe.ProductCreateDefaultPriceDataParams{
+					Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1500),
+					Recurring: &stripe.ProductCreateDefaultPriceDataRecurringParams{Interval: stripe.String("week")}}})
+			noError(t, err)
+			link, err := a.V1PaymentLinks.Create(t.Context(), &stripe.PaymentLinkCreateParams{
+				LineItems: []*stripe.PaymentLinkCreateLineItemParams{
+					{Price: &product.DefaultPrice.ID, Quantity: stripe.Int64(1)}}})
+			noError(t, err)
+			var opened stripe.APIResource
+			err = a.backend.Call(http.MethodPost, "/v1/payment_links/"+link.ID+"/open", a.key, nil, &opened)
+			refused(t, err, invalid("", "line_items[0][price]", ""))
+			session := func(mode string) error {
+				_, err := a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
+					Mode: &mode, SuccessURL: stripe.String("https://example.com"),
+					LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{Quantity: stripe.Int64(1),
+						PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{Product: &product.ID,
+							Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1500),
+							Recurring: &stripe.CheckoutSessionCreateLineItemPriceDataRecurringParams{
+								Interval: stripe.String("month")}}}}})
+				return err
+			}
+			refused(t, session("payment"), invalid("", "line_items[0][price_data][recurring]", ""))
+			refused(t, session("subscription"), invalid("", "mode", ""))
+		})
 }

@@ -204,6 +204,33 @@ func TestWebhooks(t *testing.T) {
 		equal(t, "the version of the list", a.onlyEvent("customer.created").APIVersion, servedVersion)
 	})
 
+	t.Run("an event's object has the shape of the endpoint's version", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		shapes := map[string]*listener{"2020-08-27": listen(t, nil), servedVersion: listen(t, nil)}
+		for version, l := range shapes {
+			_, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{URL: &l.url,
+				EnabledEvents: stripe.StringSlice([]string{"payment_intent.succeeded"}), APIVersion: &version})
+			noError(t, err)
+		}
+		paid := a.pay("pm_card_visa", "automatic")
+		for version, l := range shapes {
+			var event struct {
+				Data struct {
+					Object struct {
+						Charges *stripe.ChargeList `json:"charges"`
+					} `json:"object"`
+				} `json:"data"`
+			}
+			noError(t, json.Unmarshal(l.await(1)[0].body, &event))
+			var charges []string
+			if list := event.Data.Object.Charges; list != nil {
+				charges = ids(list.Data, func(c *stripe.Charge) string { return c.ID })
+			}
+			equal(t, version, charges, map[string][]string{"2020-08-27": {paid.LatestCharge.ID}}[version])
+		}
+	})
+
 	t.Run("an endpoint gets the events it subscribes to, and none while it is disabled", func(t *testing.T) {
 		t.Parallel()
 		a, some, all, others := in.account(t), listen(t, nil), listen(t, nil), listen(t, nil)

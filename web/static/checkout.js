@@ -2,6 +2,7 @@
 // grouped while it is typed, the bank's page in a frame, and patience. One press
 // of the button has one idempotency key, and is sent again under that key until
 // an answer comes.
+import "./bank.js";
 import "./copy.js";
 import "./pay.js";
 import "./wait.js";

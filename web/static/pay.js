@@ -6,6 +6,7 @@ import { ask, pause } from "./wait.js";
 // How long to wait before asking again, in milliseconds: a little longer each time.
 const readable = 2500; // milliseconds that a notice takes to be read
 const waits = [300, 600, 1000, 2000, 3000];
+const again = 3000; // milliseconds that a frame has to load
 const remembered = ["email", "billingName", "billingCountry", "billingPostalCode"];
 const store = "ratchet_buyer"; // who, never the card
 
@@ -350,13 +351,16 @@ customElements.define("checkout-form", class extends HTMLElement {
     const cancel = () => { if (!over) off = true; };
     this.dialog.addEventListener("close", cancel, { once: true });
     this.dialog.showModal();
-    let now, away = false;
+    let now, asked = 0; // when the frame was last asked for again
     for (let tries = 0; !this.gone; tries++) {
       if (off) await ask(`${decide}?framed`, { method: "POST", body: new URLSearchParams({ result: "fail" }) });
       now = await ask(this.form.dataset.state);
       if (now && now.state !== "challenge" && now.state !== "processing") break;
-      if (!now) { away = true; this.reconnecting(); }
-      else if (now.state === "challenge" && (away || broken(page))) { away = false; this.lost.hidden = true; page.src = frame; } // what the frame asked for is lost
+      if (!now) this.reconnecting();
+      else if (now.state === "challenge") {
+        this.lost.hidden = true; // a page that is still there sends what its cardholder decided
+        if (broken(page) && Date.now() - asked > again) { asked = Date.now(); page.src = frame; }
+      }
       await pause(now ? 500 : waits[Math.min(tries, waits.length - 1)]);
     }
     over = true;

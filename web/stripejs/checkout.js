@@ -163,11 +163,12 @@ class Checkout {
         const { error } = await this.elements.collect();
         return error ? failed(error.code, error.message) : { type: "success" };
       },
-      confirm: (options) => this.confirm(options),
+      confirm: (options) => this.pay(options),
     };
   }
 
-  confirm(options = {}) {
+  // pay is confirm(). In basil the actions are functions of the checkout, so it has another name.
+  pay(options = {}) {
     return once(this.id, async () => {
       if (options.email) this.known.email = options.email;
       if (!this.email) return failed("incompleteEmail", "Your email is incomplete.");

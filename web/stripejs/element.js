@@ -26,7 +26,10 @@ class StripeElement {
     this.reset();
   }
 
-  reset() { this.state = { elementType: this.type, empty: true, complete: false, error: undefined, ...this.kind?.start }; }
+  reset() {
+    this.state = { elementType: this.type, empty: true, complete: false, error: undefined, ...this.kind?.start };
+    this.brands = [];
+  }
 
   alive() {
     if (this.destroyed) throw new IntegrationError("This Element has already been destroyed. Please create a new one.");
@@ -140,12 +143,20 @@ class StripeElement {
       webkitAutofill: "StripeElement--webkit-autofill", ...this.options.classes };
   }
 
-  changed(change) {
+  changed({ brands, ...change }) {
     this.state = { ...this.state, ...change, elementType: this.type };
     this.mark();
     this.emit("change", { ...this.state });
-    if (change.brands) this.emit("networkschange", { elementType: this.type });
+    if (brands && String(brands) !== String(this.brands)) this.rebranded(brands);
     this.group.changed(this);
+  }
+
+  // rebranded says that the number belongs to other networks than before. The list has one brand, or none.
+  rebranded(brands) {
+    this.brands = brands;
+    if (this.type === "card") this.emit("networkschange", { elementType: this.type });
+    if (this.type !== "payment") return;
+    this.emit("carddetailschange", { elementType: this.type, loading: false, details: { brands, funding: null } });
   }
 
   mark() {

@@ -8,6 +8,9 @@ import { confirm } from "./intents.js";
 export const words = { Visa: "visa", Mastercard: "mastercard", Amex: "amex", Discover: "discover", "Diners Club": "diners", JCB: "jcb", UnionPay: "unionpay" };
 export const brandName = (number) => words[brandOf(number).word] ?? "unknown";
 
+// brandsOf lists the networks of a number, for the page around the frame.
+export const brandsOf = (number) => [brandName(number)].filter((brand) => brand !== "unknown");
+
 export const faults = {
   number: numberFault,
   expiry(text) {

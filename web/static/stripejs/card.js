@@ -2,7 +2,7 @@
 import { connect } from "./page.js";
 import { use } from "./api.js";
 import { Fields } from "./form.js";
-import { advance, binds, brandName, cardOf, faults, paying } from "./card-data.js";
+import { advance, binds, brandName, brandsOf, cardOf, faults, paying } from "./card-data.js";
 import { style } from "./look.js";
 
 const value = (name) => fields.field(name).value;
@@ -16,7 +16,10 @@ const fields = new Fields({
     }
     return field.value.trim() ? "" : "incomplete_zip";
   },
-  describe: () => ({ brand: brandName(value("cardnumber")), value: { postalCode: value("postal") } }),
+  describe() {
+    const number = value("cardnumber");
+    return { brand: brandName(number), brands: brandsOf(number), value: { postalCode: value("postal") } };
+  },
 });
 
 binds.number(fields.field("cardnumber"), ({ word, cvc }) => {

@@ -2,7 +2,7 @@
 import { connect, emit } from "./page.js";
 import { use } from "./api.js";
 import { Fields } from "./form.js";
-import { binds, cardOf, faults, merged, paying } from "./card-data.js";
+import { binds, brandsOf, cardOf, faults, merged, paying } from "./card-data.js";
 import { asksPostal, fillCountries, homeOf } from "./countries.js";
 import { retrieve } from "./intents.js";
 import { payPage } from "./session.js";
@@ -23,7 +23,7 @@ const fields = new Fields({
     }
     return "";
   },
-  describe: () => ({ collapsed: false, value: { type: "card" } }),
+  describe: () => ({ brands: brandsOf(value("number")), collapsed: false, value: { type: "card" } }),
 });
 binds.number(fields.field("number"), ({ word, cvc }) => {
   fields.form.querySelector(".brand").textContent = word;
