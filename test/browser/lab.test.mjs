@@ -138,6 +138,14 @@ test("a run is played with the keys, no button moves, and back is forward revers
   }
   await page.keyboard.press("End");
   assert.equal(await state(), seen[last]);
+  await page.keyboard.press("Home");
+  const turns = [], kind = () => page.locator(".lab-log [aria-current]").getAttribute("data-kind");
+  while (await state() !== seen[last]) {
+    await page.keyboard.press("Shift+ArrowRight");
+    turns.push(await kind());
+  }
+  assert.deepEqual(turns, ["calls_bank", "charges", "killed", "cut_off", "starts", "sends", "calls_bank", "charges", "receives", "concludes"], "Shift skips what changes no story");
+  assert.equal(await page.getByRole("button", { name: "Play" }).getAttribute("title"), "Key: Space");
   await page.keyboard.press(" ");
   assert.equal(await state(), seen[0], "with reduced motion, Play goes to the beginning and moves nothing by itself");
   assert.deepEqual(page.complaints, []);

@@ -4,6 +4,8 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 const playTime = 7000; // of a whole run, in milliseconds
 
 const speeds = [1, 0.25, 0.5, 2];
+// What a button says of the key that does the same. The template has that of Kill.
+const keys = { first: "Home", back: "←", play: "Space", next: "→ (with Shift: what changes the story)", last: "End" };
 
 const narrow = matchMedia("(max-width: 40rem)");
 const detail = new Set(["statement", "asks_store", "bank_answers", "answers"]);
@@ -43,6 +45,7 @@ class Player extends HTMLElement {
       event.preventDefault();
       this.do(event.shiftKey && { back: "before", next: "after" }[what] || what);
     });
+    for (const [what, key] of Object.entries(keys)) this.querySelector(`[data-do="${what}"]`).title = `Key: ${key}`;
     this.show(this.last);
   }
   disconnectedCallback() { this.pause(); }
