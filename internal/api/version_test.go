@@ -156,7 +156,7 @@ func TestVersions(t *testing.T) {
 		}
 	})
 
-	t.Run("before 2026-03-25 the hosted page is called hosted", func(t *testing.T) {
+	t.Run("before 2026-03-25 pages are called hosted, embedded and custom", func(t *testing.T) {
 		session := ok(t,
 			ask(t, "2026-02-25.clover", http.MethodPost, "/v1/checkout/sessions", aSession+"&ui_mode=hosted"))
 		if session["ui_mode"] != "hosted" {
@@ -165,6 +165,18 @@ func TestVersions(t *testing.T) {
 		now := ok(t, ask(t, "2026-03-25.dahlia", http.MethodGet, "/v1/checkout/sessions/"+session["id"].(string), ""))
 		if now["ui_mode"] != "hosted_page" {
 			t.Errorf("dahlia: ui_mode is %v", now["ui_mode"])
+		}
+		const onOurPage = "success_url=https://shop.example.com/"
+		onTheirs := strings.Replace(aSession, onOurPage, "return_url=https://shop.example.com/", 1)
+		for old, now := range map[string]string{"embedded": "embedded_page", "custom": "elements"} {
+			session := ok(t,
+				ask(t, "2026-02-25.clover", http.MethodPost, "/v1/checkout/sessions", onTheirs+"&ui_mode="+old))
+			read := ok(t,
+				ask(t, "2026-03-25.dahlia", http.MethodGet, "/v1/checkout/sessions/"+session["id"].(string), ""))
+			if session["ui_mode"] != old || read["ui_mode"] != now {
+				t.Errorf("clover: ui_mode is %v, want %s; dahlia: %v, want %s", session["ui_mode"], old,
+					read["ui_mode"], now)
+			}
 		}
 		a := ask(t, "2026-03-25.dahlia", http.MethodPost, "/v1/checkout/sessions", aSession+"&ui_mode=hosted")
 		if a.status != http.StatusBadRequest {

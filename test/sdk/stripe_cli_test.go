@@ -470,14 +470,18 @@ var triggers = []string{"balance.available", "charge.captured",
 	"payment_link.created", "payment_link.updated",
 	"payment_method.attached", "payment_method.detached", "payment_method.updated",
 	"payout.created", "payout.updated", "price.created", "price.updated",
-	"product.created", "product.deleted", "product.updated", "setup_intent.canceled",
+	"product.created", "product.deleted", "product.updated",
+	"promotion_code.created", "promotion_code.updated", "setup_intent.canceled",
 	"setup_intent.created", "setup_intent.requires_action", "setup_intent.setup_failed", "setup_intent.succeeded",
 	"test_helpers.test_clock.advancing", "test_helpers.test_clock.created", "test_helpers.test_clock.deleted",
 	"test_helpers.test_clock.ready"}
 
-// unfit are fixtures that Stripe refuses as well, in versions since 2023-08-16: they confirm an intent without a
-// return_url.
-var unfit = map[string]string{"payment_method.updated": "2022-11-15", "setup_intent.requires_action": "2022-11-15"}
+// unfit are fixtures that Stripe refuses as well, by a version that accepts them: since 2023-08-16 an intent is not
+// confirmed without a return_url, and since 2025-09-30 a promotion code does not take a coupon.
+var unfit = map[string]string{
+	"payment_method.updated": "2022-11-15", "setup_intent.requires_action": "2022-11-15",
+	"promotion_code.created": "2025-08-27.basil", "promotion_code.updated": "2025-08-27.basil",
+}
 
 // TestStripeCLITriggers runs all of them for "make cli".
 func TestStripeCLITriggers(t *testing.T) {

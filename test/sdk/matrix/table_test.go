@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"os"
+	"strings"
+	"testing"
+)
 
 // A run without checkouts, on a machine without the distribution's package, takes neither's row from the table.
 func TestRowsThatARunLeaves(t *testing.T) {
@@ -15,5 +19,17 @@ func TestRowsThatARunLeaves(t *testing.T) {
 	run := []result{{sdk: sdk{language: "python", from: "package python3-stripe"}}}
 	if got := rowsNotRun(before, run); got != checkout {
 		t.Errorf("with the package, the rows left are\n%s", got)
+	}
+}
+
+// The page's words are those of the programs that write it, so that the next run changes results only.
+func TestThePageIsGenerated(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/compatibility.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(page), introduction) || !strings.Contains(string(page), aboutCLI) {
+		t.Error("docs/compatibility.md has other words than main.go and cli.go")
 	}
 }
