@@ -61,8 +61,6 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 		"concurrent new requests that use the database; 0: no limit")
 	f.IntVar(&l.AccountWrites, "max-account-writes", l.AccountWrites,
 		"concurrent new requests of one account that use the database; 0: no limit")
-	f.IntVar(&l.SharedWrites, "max-shared-writes", l.SharedWrites,
-		"those of one account while another account sends new requests, too; 0: no difference")
 	f.IntVar(&l.ConcurrentLookups, "max-concurrent-lookups", l.ConcurrentLookups,
 		"concurrent key lookups of requests without a slot for new work; 0: no limit")
 	f.IntVar(&l.ConcurrentReads, "max-concurrent-reads", l.ConcurrentReads, "concurrent reads; 0: no limit")

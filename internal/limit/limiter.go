@@ -35,31 +35,28 @@ func NewLimiter(slots, queue int, timeout time.Duration, full error) *Limiter {
 
 // Enter takes a slot, now or after a short wait. release returns it; later calls of
 // release do nothing.
-func (l *Limiter) Enter(ctx context.Context) (release func(), err error) { return l.enter(ctx, 1) }
-
-// enter takes several slots for one request.
-func (l *Limiter) enter(ctx context.Context, slots int64) (release func(), err error) {
+func (l *Limiter) Enter(ctx context.Context) (release func(), err error) {
 	if l.slots == nil {
 		return func() {}, nil
 	}
-	if !l.slots.TryAcquire(slots) && !l.wait(ctx, slots) {
+	if !l.slots.TryAcquire(1) && !l.wait(ctx) {
 		return nil, l.full
 	}
 	l.inside.Add(1)
 	return sync.OnceFunc(func() {
 		l.inside.Add(-1)
-		l.slots.Release(slots)
+		l.slots.Release(1)
 	}), nil
 }
 
-func (l *Limiter) wait(ctx context.Context, slots int64) bool {
+func (l *Limiter) wait(ctx context.Context) bool {
 	defer l.waiting.Add(-1)
 	if l.waiting.Add(1) > l.queue {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	return l.slots.Acquire(ctx, slots) == nil
+	return l.slots.Acquire(ctx, 1) == nil
 }
 
 // Inside returns how many requests have a slot.

@@ -27,7 +27,6 @@ type Limits struct {
 	QueueTime          time.Duration // and how long
 
 	AccountWrites   int // of the new requests, those of one account; 0: any number
-	SharedWrites    int // and while another account sends new requests, too; 0: no difference
 	AccountReads    int // of the reads, those of one account; 0: any number
 	AccountSearches int // of the searches, those of one account; 0: any number
 
@@ -59,7 +58,6 @@ func DefaultLimits() Limits {
 		ConcurrentReads:    16,
 		ConcurrentSearches: 6,
 		AccountWrites:      32,
-		SharedWrites:       8,
 		AccountReads:       4,
 		AccountSearches:    2,
 		AccountLongLists:   1,
@@ -92,7 +90,7 @@ func newLimiters(l Limits) limiters {
 		return limit.NewLimiter(slots, l.Queue, l.QueueTime, apierror.Overloaded(reason))
 	}
 	return limiters{
-		work: limit.Fair{Accounts: ofOneAccount(l.AccountWrites).InCompany(l.SharedWrites),
+		work: limit.Fair{Accounts: ofOneAccount(l.AccountWrites),
 			All: ofAll(l.ConcurrentWrites, "max-concurrent-writes")},
 		lookups: limit.Fair{All: limit.NewLimiter(l.ConcurrentLookups, 0, 0,
 			apierror.Overloaded("max-concurrent-writes"))},
