@@ -55,6 +55,9 @@ test-browser: browser ## the pages in a real Chromium: looks, links, keyboard, a
 screenshots: browser ## the README's pictures, from a fresh demo
 	cd test/browser && RATCHET_PROGRAM=./ratchet node screenshots.mjs
 
+paint: browser ## how soon every page is painted, on an idle machine (a minute)
+	cd test/browser && RATCHET_PROGRAM=./ratchet node paint.mjs
+
 first-run: browser ## the time from a clone to a paid order, with nothing compiled yet (a minute or two)
 	cd test/browser && node first-run.mjs
 

@@ -132,6 +132,24 @@ func indented(text string) (commands []string) {
 	return commands
 }
 
+func TestEveryPhonyTargetHasARule(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := makeTargets(t)
+	phony := regexp.MustCompile(`(?m)^\.PHONY:(.*)$`).FindStringSubmatch(string(text))
+	if phony == nil {
+		t.Fatal("the Makefile names no phony targets")
+	}
+	for _, name := range strings.Fields(phony[1]) {
+		if !targets[name] {
+			t.Errorf("make %s does nothing: the target has no rule", name)
+		}
+	}
+}
+
 func makeTargets(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile("../../Makefile")
