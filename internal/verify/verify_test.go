@@ -346,20 +346,28 @@ var (
 	chainKey = secret.OneKey(sealKey)
 )
 
-// seal waits until a block can be sealed: no transaction of the server, another
+// allSealed is true when the blocks cover all rows of the trail.
+const allSealed = `
+	SELECT NOT EXISTS (SELECT FROM audit_events WHERE xid >= coalesce((SELECT max(to_xid) FROM audit_blocks), 0))`
+
+// seal waits until everything is sealed: no transaction of the server, another
 // test's neither, may be older than the rows.
 func (b *books) seal(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		n, err := audit.Sealer{Pool: b.ours, Keys: chainKey}.Seal(t.Context())
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		_, err := audit.Sealer{Pool: b.ours, Keys: chainKey}.Seal(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 {
+		var all bool
+		if err := b.ours.QueryRow(t.Context(), allSealed).Scan(&all); err != nil {
+			t.Fatal(err)
+		}
+		if all {
 			return
 		}
 	}
-	t.Fatal("nothing could be sealed for a minute")
+	t.Fatal("not everything could be sealed in five minutes")
 }
 
 // broken are the rules that do not hold, or could not be checked.
