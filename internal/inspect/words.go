@@ -103,11 +103,14 @@ func (a Attempt) returnInWords() string {
 	return ""
 }
 
-// retiredUnused reports whether the acquirer has no record for a call's key, and the next call is the same one with
-// the next key.
+// Repeated reports whether the next call is the same one as call i, with the next key.
+func (r *Request) Repeated(i int) bool {
+	return i+1 < len(r.Calls) && r.Calls[i+1].Phase == r.Calls[i].Phase
+}
+
+// retiredUnused reports whether the acquirer has no record for the key of call i, which was then repeated.
 func (r *Request) retiredUnused(i int) bool {
-	c := r.Calls[i]
-	return c.Unread == "" && len(c.Movements) == 0 && i+1 < len(r.Calls) && r.Calls[i+1].Phase == c.Phase
+	return r.Repeated(i) && r.Calls[i].Unread == "" && len(r.Calls[i].Movements) == 0
 }
 
 // callInWords says what the acquirer has of a call, after so many keys of it that were not used.

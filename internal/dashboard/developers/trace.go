@@ -162,7 +162,7 @@ func (p *trace) ask(r *inspect.Request, all []inspect.RecoveryPoint, places map[
 		if c.Unread != "" {
 			text = "?"
 		}
-		if !moved && n+1 < len(r.Calls) && r.Calls[n+1].Phase == c.Phase {
+		if !moved && r.Repeated(n) {
 			text = "" // the call with the next key is at the same place
 		}
 		for i, a := range r.Attempts {
