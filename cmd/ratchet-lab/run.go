@@ -131,7 +131,7 @@ func runCommand() *cobra.Command {
 			defer end()
 			out := cmd.OutOrStdout()
 			var runs []lab.Run
-			err = s.RunAll(cmd.Context(), cases, len(lab.Designs), func(r lab.Run) {
+			err = s.RunAll(cmd.Context(), cases, runner.AtOnce, func(r lab.Run) {
 				runs = append(runs, r)
 				if asJSON {
 					_ = r.Write(out) // a reader that has gone wants nothing more
