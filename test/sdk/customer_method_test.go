@@ -114,6 +114,6 @@ func TestBalanceAvailableEvent(t *testing.T) {
 
 	// Money that is available at once is so by the clock's time, too.
 	more := a.earn(3000)
-	eventually(t, "it is told behind the clock", func() bool { return len(emitted()) > 2 })
+	eventually(t, "an event is sent for what is earned behind the clock", func() bool { return len(emitted()) > 2 })
 	equal(t, "what was told last", emitted()[2:], []any{float64(had + 2000 - 88 + more)})
 }

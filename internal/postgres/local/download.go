@@ -37,7 +37,7 @@ var pins = map[string]pin{
 }
 
 const (
-	// stallTimeout ends a download when no byte arrives for this long. A slow one may take what it takes.
+	// stallTimeout ends a download when no byte arrives for this long. A slow download has no other limit.
 	stallTimeout   = 2 * time.Minute
 	largestPackage = 80 << 20 // the largest today has 51 MB
 )
@@ -104,7 +104,7 @@ func downloaded(ctx context.Context, o Options) (installation, error) {
 }
 
 // fetch returns a package's bytes once their sum is the pinned one. It gives up when
-// nothing arrives for the time that stalled names.
+// nothing arrives for as long as stalled.
 func fetch(ctx context.Context, pinned pin, stalled time.Duration) ([]byte, error) {
 	base, err := registry(ctx)
 	if err != nil {
