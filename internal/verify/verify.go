@@ -118,15 +118,16 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	return report, nil
 }
 
-// beginProof starts a transaction in which no statement times out: a proof takes as long as the
-// tables are large, and the sessions' own limits are for requests. Interrupting the command
-// cancels it. Compiling the rules' long statements takes longer than it saves.
+// beginProof starts a transaction in which no statement times out, also not while it waits for a
+// lock: a proof takes as long as the tables are large, and the sessions' own limits are for
+// requests. Interrupting the command cancels it. Compiling the rules' long statements takes
+// longer than it saves.
 func beginProof(ctx context.Context, pool *pgxpool.Pool) (pgx.Tx, error) {
 	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	_, err = tx.Exec(ctx, "SELECT set_config('statement_timeout', '0', true), "+
+	_, err = tx.Exec(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "+
 		"set_config('idle_in_transaction_session_timeout', '0', true), set_config('jit', 'off', true)")
 	if err != nil {
 		_ = tx.Rollback(context.WithoutCancel(ctx))
@@ -169,6 +170,9 @@ func (c Config) prove(ctx context.Context, tx pgx.Tx, theirs otherSide) (report 
 	for n, check := range checks {
 		began := time.Now()
 		report.Checks = append(report.Checks, apart(ctx, tx, check))
+		if err := ctx.Err(); err != nil { // the check that was under way says nothing about the data
+			return Report{}, fmt.Errorf("interrupted: %w", err)
+		}
 		if c.Progress != nil {
 			c.Progress(n+1, len(checks))
 		}

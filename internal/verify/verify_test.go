@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -421,6 +422,48 @@ func TestNoProofTimesOut(t *testing.T) {
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	if _, err := tx.Exec(t.Context(), longer); err != nil {
 		t.Errorf("a proof timed out: %v", err)
+	}
+}
+
+// A month's partition is detached under a lock that a rule may have to wait for.
+func TestAProofWaitsForLocks(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL, MaxConns: 1,
+		Session: map[string]string{"lock_timeout": "50ms"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	locked, err := db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locked.Exec(t.Context(), "LOCK TABLE refunds"); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(500*time.Millisecond, func() { _ = locked.Rollback(context.WithoutCancel(t.Context())) })
+	report, err := Run(t.Context(), Config{Pool: pool, AllowEmpty: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range report.Checks {
+		if strings.Contains(c.Unchecked, "lock") {
+			t.Errorf("%s: %s", c.Rule, c.Unchecked)
+		}
+	}
+}
+
+func TestAnInterruptedProofIsNoReport(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	report, err := Run(ctx, Config{Pool: pgtest.New(t).Pool, Progress: func(done, _ int) {
+		if done == 3 {
+			interrupt()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v, and the report has %d checks", err, len(report.Checks))
 	}
 }
 

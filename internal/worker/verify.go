@@ -145,9 +145,13 @@ func (v *verifier) round(ctx context.Context) (int, error) {
 		v.log.InfoContext(ctx, "verify checked the newest requests only", "since", *report.Since, "due_since", since)
 	}
 	v.report(ctx, scope, report)
-	found := len(report.Violations)
+	found, unchecked := len(report.Violations), len(report.Unchecked)
+	if scope == verifyRecent && found == 0 && unchecked > 0 {
+		return 0, fmt.Errorf("verify could not check %d rules: the next run looks at the same requests", unchecked)
+	}
+	clean := found == 0 && unchecked == 0 && !partial && !before.gap(since)
 	_, err = v.pool.Exec(ctx, writeVerification, pgx.StrictNamedArgs{"scope": scope, "checked_from": report.Since,
-		"checked_until": report.Until, "clean": found == 0 && !partial && !before.gap(since),
+		"checked_until": report.Until, "clean": clean,
 		"rules": report.Rules, "left_out": report.LeftOut, "violations": found})
 	if err != nil {
 		return found, fmt.Errorf("record the verification: %w", err)

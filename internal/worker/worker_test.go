@@ -293,6 +293,30 @@ func TestVerifyRuns(t *testing.T) {
 				t.Errorf("it looks %s back", back)
 			}
 		})
+
+	t.Run("a run that could not check a rule is not recorded, and the next one looks at the same requests",
+		func(t *testing.T) {
+			s.exec(t, "DELETE FROM verifications")
+			s.exec(t, `INSERT INTO verifications (scope, checked_from, checked_until, clean_until, rules, left_out,
+				violations) SELECT 'recent', at, at, at, 1, 0, 0 FROM (SELECT now() - interval '10 minutes') a (at)`)
+			var asked []time.Time
+			broken := func(
+				_ context.Context, _ *pgxpool.Pool, _ secret.Keys, since time.Time,
+			) (*worker.Verified, error) {
+				asked = append(asked, since)
+				return &worker.Verified{Since: &since, Until: time.Now(),
+					Unchecked: []worker.Violation{{Rule: "a rule", Wrong: "the connection was lost"}}}, nil
+			}
+			verifier, _ := worker.NewVerifierForTest(s.db.Pool, broken, slog.New(slog.DiscardHandler))
+			for range 2 {
+				if _, err := verifier(t.Context()); err == nil {
+					t.Error("the run has no error")
+				}
+			}
+			if len(asked) != 2 || !asked[0].Equal(asked[1]) || time.Since(asked[0]) < 10*time.Minute {
+				t.Errorf("the runs looked at what is new since %v", asked)
+			}
+		})
 }
 
 // TestMonthsPass makes an installation that no worker has run on since January 2020: that month has ended long ago, and
