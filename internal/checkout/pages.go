@@ -64,7 +64,7 @@ var inputs = map[string]input{
 		Mode:         "numeric",
 		Autocomplete: "cc-csc",
 		Placeholder:  "cvc",
-		Aria:         "cvc",
+		Aria:         "security_code_cvc",
 		Required:     true,
 	},
 	"billingName":       {Label: "name_on_card", Type: "text", Autocomplete: "cc-name", Required: true},

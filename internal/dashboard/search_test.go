@@ -143,10 +143,24 @@ func TestResolvingAHeldRequest(t *testing.T) {
 	if !strings.Contains(p.body, "Needs a decision.") {
 		t.Fatalf("the inspector does not offer a decision: %s", p.body)
 	}
+	if strings.Contains(p.body, at+"/release") {
+		t.Error("the inspector offers to release a request without an open call")
+	}
 	csrf := hidden(t, p, "csrf")
 	p = s.post(t, at+"/release", url.Values{"csrf": {csrf}, "evidence": {"Ticket 4711"}, "sure": {"yes"}})
 	if p.status != http.StatusOK || !strings.Contains(p.body, "Retry the request: the next call uses a new one.") {
 		t.Errorf("a request without an open call was released: %d %s", p.status, p.body)
+	}
+	if _, err := s.db.Pool.Exec(t.Context(), `
+		UPDATE runs SET call_phases = '{acquirer_charged}', call_generations = '{1}', call_keys = '{k}',
+			call_sent_at = ARRAY[now()], call_attempts = '{1}'
+		WHERE request_id = $1`, request); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{at, "/dashboard/idempotency"} {
+		if p := s.get(t, page); !strings.Contains(p.body, at+"/release") {
+			t.Errorf("%s does not offer to release a request whose call has an unknown outcome", page)
+		}
 	}
 	p = s.post(t, at+"/resume", url.Values{"csrf": {csrf}, "reason": {" "}})
 	if !strings.Contains(p.body, "Enter a reason.") ||

@@ -49,6 +49,10 @@ const IsExecuting = `(r.state = 'running' AND is_ahead(r.lease_until, '30 s')
 // Due says whether a run (r) is parked and has waited long enough.
 const Due = `(r.state = 'parked' AND is_due(r.due_at, '5 min'))`
 
+// IsUndecided says whether a run (r) is held with a call whose outcome is unknown, so that it can be released.
+const IsUndecided = `(r.state = 'needs_review' AND EXISTS (
+	SELECT FROM unnest(r.call_phases) AS c (phase) WHERE c.phase <> ALL (r.recovery_points)))`
+
 // stateOf names the state of a request q from its run r and its answer a.
 const stateOf = `CASE WHEN r.request_id IS NOT NULL THEN r.state WHEN a.archived_at IS NOT NULL THEN 'archived'
 	WHEN a.request_id IS NOT NULL THEN 'finished' ELSE 'damaged' END`

@@ -31,6 +31,7 @@ type Summary struct {
 	Epoch        int32
 	Attempts     int32
 	HeldReason   *string
+	Undecided    bool // held with a call whose outcome is unknown, so that it can be released
 	Owner        *string
 	OwnerHost    *string // nil when the owner's liveness row is gone
 	OwnerPID     *int32
@@ -50,7 +51,7 @@ type Summary struct {
 const summaryColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated, q.method, q.path, q.flow,
 	q.version, coalesce(` + pointOf + `, '') AS point,
 	` + stateOf + ` AS state, coalesce(` + epochOf + `, 0) AS epoch, coalesce(r.attempts, a.attempts, 0) AS attempts,
-	r.reason AS held_reason, r.owner, w.host AS owner_host,
+	r.reason AS held_reason, ` + IsUndecided + ` AS undecided, r.owner, w.host AS owner_host,
 	w.pid AS owner_pid, ` + IsExecuting + ` AS executing, r.lease_until, r.due_at,
 	q.created_at, a.finished_at, a.expires_at, a.status, a.object_id,
 	coalesce(a.headers, c.headers) AS headers, coalesce(a.body, c.body) AS body, clock_timestamp() AS now`

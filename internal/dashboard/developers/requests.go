@@ -29,6 +29,7 @@ type logged struct {
 	Owner        *string
 	OwnerPID     *int32 `db:"owner_pid"`
 	HeldReason   *string
+	Undecided    bool // as of idempotency.IsUndecided
 	DueAt        *time.Time
 	CreatedAt    time.Time
 	TookMS       *float64 `db:"took_ms"`
@@ -47,7 +48,10 @@ const selectLogged = `
 	       CASE WHEN r.state = 'running' AND NOT ` + idempotency.IsExecuting + `
 	            THEN 'orphaned' ELSE r.state END AS state,
 	       coalesce(r.recovery_point, '') AS point, r.status, r.object_id, coalesce(r.epoch, 0) AS epoch, r.owner,
-	       w.pid AS owner_pid, r.reason AS held_reason, r.due_at, r.created_at,
+	       w.pid AS owner_pid, r.reason AS held_reason,
+	       r.id IN (SELECT r.request_id FROM runs r
+	                WHERE r.account_id = @account_id AND ` + idempotency.IsUndecided + `) AS undecided,
+	       r.due_at, r.created_at,
 	       extract(epoch FROM r.finished_at - r.created_at)::float8 * 1000 AS took_ms
 	FROM request_status r
 	LEFT JOIN workers w ON w.id = r.owner
