@@ -1,11 +1,8 @@
 package inspect_test
 
 import (
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,16 +17,16 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // env is an API with two merchants, and the acquirer's books.
 type env struct {
-	db     *pgtest.DB
-	books  *acquirer.Client
-	server *httptest.Server
-	keys   map[string]string // by account
+	db    *pgtest.DB
+	books *acquirer.Client
+	app   *testapp.App
+	keys  map[string]string // by account
 }
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	app := testapp.New(t, testapp.Demo)
-	s := &env{db: app.DB, keys: map[string]string{}, server: app.Server,
+	s := &env{db: app.DB, keys: map[string]string{}, app: app,
 		books: acquirer.NewClient(acquirer.Config{URL: app.Sim.URL(), Secret: app.Sim.Secret()})}
 	for _, account := range []string{"acct_1", "acct_2"} {
 		s.keys[account] = app.Open(t, account, account)
@@ -37,26 +34,14 @@ func newEnv(t *testing.T) *env {
 	return s
 }
 
-// post asks the API, and returns the answer's first id.
+// post asks the API, and returns the object's id.
 func (s *env) post(t *testing.T, account, path, key, form string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
+	a := s.app.Send(t, s.keys[account], http.MethodPost, path, form, "Idempotency-Key", key)
+	if a.Status >= http.StatusInternalServerError {
+		t.Fatalf("%s was answered %d: %s", path, a.Status, a.Body)
 	}
-	r.SetBasicAuth(s.keys[account], "")
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Idempotency-Key", key)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode >= 500 {
-		t.Fatalf("%s was answered %d, %v: %s", path, answer.StatusCode, err, body)
-	}
-	return regexp.MustCompile(`"id": ?"([^"]+)"`).FindStringSubmatch(string(body))[1]
+	return a.ID
 }
 
 func (s *env) find(t *testing.T, name string) []inspect.Subject {

@@ -1,11 +1,8 @@
 package privacy_test
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -30,57 +27,32 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type shop struct {
 	pool, theirs *pgxpool.Pool
 	sim          *acquirertest.Sim
-	server       *httptest.Server
+	app          *testapp.App
 	key          string
 }
 
 func open(t *testing.T) *shop {
 	t.Helper()
 	app := testapp.New(t, testapp.Notified)
-	return &shop{pool: app.DB.Pool, theirs: app.AcquirerDB.Pool, sim: app.Sim, server: app.Server,
+	return &shop{pool: app.DB.Pool, theirs: app.AcquirerDB.Pool, sim: app.Sim, app: app,
 		key: app.Open(t, "acct_1", "The shop")}
 }
 
-type answer struct {
-	status int
-	id     string
-	body   string
-}
-
-func (s *shop) ask(t *testing.T, method, path, form, key string) answer {
+func (s *shop) ask(t *testing.T, method, path, form, key string) testapp.Answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
+	if key == "" {
+		return s.app.Send(t, s.key, method, path, form)
 	}
-	request.SetBasicAuth(s.key, "")
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	response, err := s.server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object struct{ ID string }
-	if err := json.Unmarshal(body, &object); err != nil {
-		t.Fatalf("%s: %s", body, err)
-	}
-	return answer{response.StatusCode, object.ID, string(body)}
+	return s.app.Send(t, s.key, method, path, form, "Idempotency-Key", key)
 }
 
 func (s *shop) post(t *testing.T, path, form string) string {
 	t.Helper()
 	a := s.ask(t, http.MethodPost, path, form, "")
-	if a.id == "" {
-		t.Fatalf("POST %s: %d %s", path, a.status, a.body)
+	if a.ID == "" {
+		t.Fatalf("POST %s: %d %s", path, a.Status, a.Body)
 	}
-	return a.id
+	return a.ID
 }
 
 func (s *shop) erase(t *testing.T, subject string) ([]privacy.Count, error) {
@@ -186,7 +158,7 @@ func (s *shop) dispute(t *testing.T, more string) (dispute string) {
 	const intent = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true" +
 		"&payment_method=pm_card_createDispute"
 	payment := s.post(t, "/v1/payment_intents", intent+more)
-	s.sim.WaitUntilNotified(t, s.server.URL)
+	s.sim.WaitUntilNotified(t, s.app.Server.URL)
 	err := s.pool.QueryRow(t.Context(), `
 		SELECT d.id FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
 		WHERE c.payment_intent_id = $1`, payment).Scan(&dispute)
@@ -212,7 +184,7 @@ func TestErase(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.sealAll(t)
-		if a := s.ask(t, http.MethodDelete, "/v1/customers/"+customer, "", ""); a.status != http.StatusOK {
+		if a := s.ask(t, http.MethodDelete, "/v1/customers/"+customer, "", ""); a.Status != http.StatusOK {
 			t.Fatal(a)
 		}
 		s.sealAll(t)
@@ -254,18 +226,18 @@ func TestErase(t *testing.T) {
 		s := open(t)
 		const form = "amount=900&currency=usd&source=tok_visa&description=" + anybody
 		first := s.ask(t, http.MethodPost, "/v1/charges", form, "order-1")
-		if _, err := s.erase(t, first.id); err != nil {
+		if _, err := s.erase(t, first.ID); err != nil {
 			t.Fatal(err)
 		}
 		again := s.ask(t, http.MethodPost, "/v1/charges", form, "order-1")
-		if again.status != http.StatusBadRequest || !strings.Contains(again.body, "has been erased") ||
-			!strings.Contains(again.body, first.id) {
-			t.Errorf("answered %d %s", again.status, again.body)
+		if again.Status != http.StatusBadRequest || !strings.Contains(again.Body, "has been erased") ||
+			!strings.Contains(again.Body, first.ID) {
+			t.Errorf("answered %d %s", again.Status, again.Body)
 		}
-		now := s.ask(t, http.MethodGet, "/v1/charges/"+first.id, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) ||
-			!strings.Contains(now.body, `"amount": 900`) {
-			t.Errorf("the charge is %d %s", now.status, now.body)
+		now := s.ask(t, http.MethodGet, "/v1/charges/"+first.ID, "", "")
+		if now.Status != http.StatusOK || strings.Contains(now.Body, anybody) ||
+			!strings.Contains(now.Body, `"amount": 900`) {
+			t.Errorf("the charge is %d %s", now.Status, now.Body)
 		}
 	})
 
@@ -310,9 +282,9 @@ func TestErase(t *testing.T) {
 			t.Errorf("after the session: still found in %v", left)
 		}
 		now := s.ask(t, http.MethodGet, "/v1/checkout/sessions/"+session, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) ||
-			!strings.Contains(now.body, `"amount_total": 900`) {
-			t.Errorf("the session is %d %s", now.status, now.body)
+		if now.Status != http.StatusOK || strings.Contains(now.Body, anybody) ||
+			!strings.Contains(now.Body, `"amount_total": 900`) {
+			t.Errorf("the session is %d %s", now.Status, now.Body)
 		}
 		dispute := s.dispute(t, "")
 		if _, err := s.erase(t, dispute); err != nil {
@@ -322,9 +294,9 @@ func TestErase(t *testing.T) {
 			t.Errorf("after the dispute: still found in %v", left)
 		}
 		now = s.ask(t, http.MethodGet, "/v1/disputes/"+dispute, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) ||
-			!strings.Contains(now.body, `"amount": 2000`) {
-			t.Errorf("the dispute is %d %s", now.status, now.body)
+		if now.Status != http.StatusOK || strings.Contains(now.Body, anybody) ||
+			!strings.Contains(now.Body, `"amount": 2000`) {
+			t.Errorf("the dispute is %d %s", now.Status, now.Body)
 		}
 	})
 

@@ -8,7 +8,10 @@
 package testapp
 
 import (
+	"encoding/json"
+	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -93,6 +96,41 @@ func (a *App) NewKey(t testing.TB, account, kind string, livemode bool) string {
 		t.Fatal(err)
 	}
 	return key
+}
+
+// Answer is a response of the API.
+type Answer struct {
+	Status int
+	ID     string // of the object, "" for an error
+	Body   string
+}
+
+// Send asks the API with a secret key. The headers are names, each followed by its value.
+func (a *App) Send(t testing.TB, key, method, path, form string, headers ...string) Answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, a.Server.URL+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(key, "")
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for n := 0; n < len(headers); n += 2 {
+		request.Header.Set(headers[n], headers[n+1])
+	}
+	response, err := a.Server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct{ ID string }
+	if err := json.Unmarshal(body, &object); err != nil {
+		t.Fatalf("%s %s: %s: %s", method, path, err, body)
+	}
+	return Answer{response.StatusCode, object.ID, string(body)}
 }
 
 // Exec changes the API's database behind its back.

@@ -2,12 +2,9 @@ package verify
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -37,38 +34,19 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type books struct {
 	ours, theirs *pgxpool.Pool
 	charge       string // captured, and partly refunded
-	server       *httptest.Server
+	app          *testapp.App
 	key          string
 }
 
 func (b *books) post(t *testing.T, path, form string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.server.URL+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetBasicAuth(b.key, "")
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := b.server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object struct{ ID string }
-	if err := json.Unmarshal(body, &object); err != nil {
-		t.Fatalf("%s: %s", body, err)
-	}
-	return object.ID
+	return b.app.Send(t, b.key, http.MethodPost, path, form).ID
 }
 
 func newBooks(t *testing.T) *books {
 	t.Helper()
 	app := testapp.New(t, testapp.Notified)
-	b := &books{ours: app.DB.Pool, theirs: app.AcquirerDB.Pool, server: app.Server,
+	b := &books{ours: app.DB.Pool, theirs: app.AcquirerDB.Pool, app: app,
 		key: app.Open(t, "acct_1", "Books")}
 	keysOfAllKinds(t, app.DB.Pool)
 	usersOfAllKinds(t, app.DB.Pool, app.Root)
@@ -120,7 +98,7 @@ func newBooks(t *testing.T) *books {
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_refundFail"))
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_pendingRefund"))
 	app.Sim.Settle(t)
-	app.Sim.WaitUntilNotified(t, b.server.URL)
+	app.Sim.WaitUntilNotified(t, b.app.Server.URL)
 	b.applyWaiting(t, app.API)
 	b.forget(t, b.post(t, "/v1/charges", charge+"&description=For+Ann"))
 	b.seal(t)
@@ -254,7 +232,7 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 	t.Helper()
 	for _, answer := range []string{"", "winning_evidence", "losing_evidence", "close"} {
 		charge := b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDispute")
-		sim.WaitUntilNotified(t, b.server.URL)
+		sim.WaitUntilNotified(t, b.app.Server.URL)
 		switch answer {
 		case "":
 		case "close":
@@ -265,7 +243,7 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 	}
 	for _, answer := range []string{"escalate_inquiry_evidence", "a+story"} {
 		charge := b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDisputeInquiry")
-		sim.WaitUntilNotified(t, b.server.URL)
+		sim.WaitUntilNotified(t, b.app.Server.URL)
 		b.post(t, "/v1/charges/"+charge+"/dispute", "evidence[uncategorized_text]="+answer)
 	}
 }

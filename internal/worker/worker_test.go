@@ -3,9 +3,7 @@ package worker_test
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -34,14 +32,14 @@ type env struct {
 	db     *pgtest.DB
 	sim    *acquirertest.Sim
 	config process.Config
-	server *httptest.Server
+	app    *testapp.App
 	key    string
 }
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	app := testapp.New(t, testapp.Demo)
-	return &env{db: app.DB, sim: app.Sim, config: app.Config, server: app.Server, key: app.Open(t, "acct_1", "Shop")}
+	return &env{db: app.DB, sim: app.Sim, config: app.Config, app: app, key: app.Open(t, "acct_1", "Shop")}
 }
 
 // work runs a worker. stop tells it to stop and waits until it has.
@@ -62,30 +60,9 @@ func (s *env) work(t *testing.T) (stop func()) {
 
 func (s *env) post(t *testing.T, path, form string, headers ...string) (status int, id string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetBasicAuth(s.key, "")
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Idempotency-Key", rand.Text())
-	for n := 0; n < len(headers); n += 2 {
-		request.Header.Set(headers[n], headers[n+1])
-	}
-	response, err := s.server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object struct{ ID string }
-	if err := json.Unmarshal(body, &object); err != nil {
-		t.Fatalf("%s: %s", err, body)
-	}
-	return response.StatusCode, object.ID
+	a := s.app.Send(t, s.key, http.MethodPost, path, form,
+		append([]string{"Idempotency-Key", rand.Text()}, headers...)...)
+	return a.Status, a.ID
 }
 
 // make asks for something that has to succeed and returns its id.

@@ -238,9 +238,10 @@ func TestRestrictedImports(t *testing.T) {
 	t.Run("only packages that have to reach for the network", func(t *testing.T) {
 		t.Parallel()
 		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook",
-			"internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint",
-			"internal/demo/shop", "internal/telemetry", "cmd/ratchet", "internal/lab/consumer", "internal/lab/design",
-			"internal/lab/redis", "internal/lab/runner", "internal/lab/page", "internal/supervisor"}
+			"internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/testapp",
+			"internal/crashpoint", "internal/demo/shop", "internal/telemetry", "cmd/ratchet",
+			"internal/lab/consumer", "internal/lab/design", "internal/lab/redis", "internal/lab/runner",
+			"internal/lab/page", "internal/supervisor"}
 		for _, s := range all {
 			if slices.Contains(mayDial, s.dir) {
 				continue
