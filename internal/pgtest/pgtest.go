@@ -32,17 +32,17 @@ import (
 // parallel runs share the server's connections (maxConnections).
 const poolSize = 8
 
-// StatementTimeout replaces the program's in the pools of a test, for tests that load the
-// machine with many processes. A TestMain sets it.
-var StatementTimeout string
+// timeout replaces the program's for statements and idle transactions in the pools of tests. Tests insert many rows at
+// once, and many of them share the machine.
+const timeout = "1min"
 
 // DB is one test's database.
 type DB struct {
 	// URL logs in as the superuser.
 	URL string
 
-	// Pool is logged in as the superuser, with the limits every session of the
-	// program has (see postgres.Open). It is closed when the test ends.
+	// Pool is logged in as the superuser, with the limits every session of the program has (see postgres.Open), except
+	// that a statement and an idle transaction may take a minute. It is closed when the test ends.
 	Pool *pgxpool.Pool
 }
 
@@ -81,12 +81,9 @@ func (db *DB) PoolAs(t testing.TB, role string) *pgxpool.Pool {
 
 func open(t testing.TB, url, role string) *pgxpool.Pool {
 	t.Helper()
-	session := map[string]string{}
-	if StatementTimeout != "" {
-		session["statement_timeout"] = StatementTimeout
-	}
 	pool, err := postgres.Open(t.Context(), postgres.Config{
-		URL: Sparing(url), Role: role, MaxConns: poolSize, ApplicationName: "pgtest", Session: session,
+		URL: Sparing(url), Role: role, MaxConns: poolSize, ApplicationName: "pgtest",
+		Session: map[string]string{"statement_timeout": timeout, "idle_in_transaction_session_timeout": timeout},
 	})
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
