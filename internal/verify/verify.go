@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,10 +35,12 @@ type Config struct {
 	// Politely runs without parallel workers and pauses after each rule for as long as it took, so that requests
 	// keep most of the database.
 	Politely bool
+	// Connections of the pool share the rules, over one snapshot; 0: one does it all.
+	Connections int
 	// OnlyOne returns ErrRunning if another run with OnlyOne is under way on the same database.
 	OnlyOne bool
 
-	// Progress is called after each check, with how many of them are done; nil: it is not.
+	// Progress is called after each check, with how many of them are done; nil: it is not. Calls do not overlap.
 	Progress func(done, of int)
 }
 
@@ -62,7 +65,8 @@ type Check struct {
 	Unchecked  string      `json:"unchecked,omitempty"` // why it could not be checked
 	Head       string      `json:"head,omitempty"`      // of the audit trail's chain
 	// Reach says how much an incremental run looked at: "since", "in full" or "not checked".
-	Reach string `json:"reach,omitempty"`
+	Reach string        `json:"reach,omitempty"`
+	Took  time.Duration `json:"took_ns"`
 }
 
 // Report is what a run found.
@@ -105,7 +109,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Acquirer != nil && c.Since.IsZero() {
 		theirs = readBefore(ctx, c.Acquirer) // it is read twice, and may change in between
 	}
-	tx, err := beginProof(ctx, c.Pool)
+	tx, err := beginProof(ctx, c.Pool, "")
 	if err != nil {
 		return Report{}, err
 	}
@@ -118,17 +122,28 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	return report, nil
 }
 
+// forProofs are the settings of a proof's session. Compiling the rules' long statements takes longer than it saves.
+// Hash tables of many rows stay in memory.
+const forProofs = `
+	SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+	       set_config('idle_in_transaction_session_timeout', '0', true), set_config('jit', 'off', true),
+	       set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, 65536)::text, true)`
+
 // beginProof starts a transaction in which no statement times out, also not while it waits for a
 // lock: a proof takes as long as the tables are large, and the sessions' own limits are for
-// requests. Interrupting the command cancels it. Compiling the rules' long statements takes
-// longer than it saves.
-func beginProof(ctx context.Context, pool *pgxpool.Pool) (pgx.Tx, error) {
+// requests. Interrupting the command cancels it. With a snapshot that another transaction has
+// exported, it reads what that one reads.
+func beginProof(ctx context.Context, pool *pgxpool.Pool, snapshot string) (pgx.Tx, error) {
 	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	_, err = tx.Exec(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "+
-		"set_config('idle_in_transaction_session_timeout', '0', true), set_config('jit', 'off', true)")
+	if snapshot != "" { // before any other statement
+		_, err = tx.Exec(ctx, "SET TRANSACTION SNAPSHOT '"+snapshot+"'")
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, forProofs)
+	}
 	if err != nil {
 		_ = tx.Rollback(context.WithoutCancel(ctx))
 		return nil, fmt.Errorf("begin: %w", err)
@@ -166,21 +181,79 @@ func (c Config) prove(ctx context.Context, tx pgx.Tx, theirs otherSide) (report 
 			return Report{}, err
 		}
 	}
-	checks := c.checks(p, theirs)
-	for n, check := range checks {
-		began := time.Now()
-		report.Checks = append(report.Checks, apart(ctx, tx, check))
-		if err := ctx.Err(); err != nil { // the check that was under way says nothing about the data
-			return Report{}, fmt.Errorf("interrupted: %w", err)
+	txs, err := c.share(ctx, tx)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() {
+		for _, other := range txs[1:] {
+			_ = other.Rollback(context.WithoutCancel(ctx))
 		}
-		if c.Progress != nil {
-			c.Progress(n+1, len(checks))
-		}
-		if c.Politely {
-			rest(ctx, time.Since(began))
-		}
+	}()
+	report.Checks = c.runAll(ctx, txs, c.checks(p, theirs))
+	if err := ctx.Err(); err != nil { // the checks that were under way say nothing about the data
+		return Report{}, fmt.Errorf("interrupted: %w", err)
 	}
 	return report, nil
+}
+
+// share begins the transactions that share the rules with tx, which is the first of them. They read the same snapshot.
+// Where another connection is refused, or reaches another server, tx is the only one.
+func (c Config) share(ctx context.Context, tx pgx.Tx) ([]pgx.Tx, error) {
+	txs := []pgx.Tx{tx}
+	if c.Connections <= 1 {
+		return txs, nil
+	}
+	var snapshot string
+	if err := tx.QueryRow(ctx, "SELECT pg_export_snapshot()").Scan(&snapshot); err != nil {
+		return nil, fmt.Errorf("share the snapshot: %w", err)
+	}
+	for range c.Connections - 1 {
+		other, err := beginProof(ctx, c.Pool, snapshot)
+		if err != nil {
+			break
+		}
+		txs = append(txs, other)
+	}
+	return txs, nil
+}
+
+// runAll runs the checks and returns what came of them, in their order. The first transaction begins with the first
+// check, and the others with the last: the audit trail's chain and the acquirer's journal take longest, and come last.
+func (c Config) runAll(ctx context.Context, txs []pgx.Tx, checks []check) []Check {
+	found := make([]Check, len(checks))
+	var working sync.WaitGroup
+	var lock sync.Mutex
+	first, last, done := 0, len(checks)-1, 0
+	next := func(forward bool) (n int, there bool) {
+		lock.Lock()
+		defer lock.Unlock()
+		if there = first <= last; forward {
+			n, first = first, first+1
+		} else {
+			n, last = last, last-1
+		}
+		return n, there
+	}
+	for i, tx := range txs {
+		working.Go(func() {
+			for n, there := next(i == 0); there; n, there = next(i == 0) {
+				began := time.Now()
+				found[n] = apart(ctx, tx, checks[n])
+				found[n].Took = time.Since(began)
+				lock.Lock()
+				if done++; c.Progress != nil {
+					c.Progress(done, len(checks))
+				}
+				lock.Unlock()
+				if c.Politely {
+					rest(ctx, found[n].Took)
+				}
+			}
+		})
+	}
+	working.Wait()
+	return found
 }
 
 const selectBegin = `

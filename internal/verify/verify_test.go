@@ -393,7 +393,7 @@ func TestNoProofTimesOut(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), longer); err == nil {
 		t.Fatal("the session has no limit, so this test shows nothing")
 	}
-	tx, err := beginProof(t.Context(), pool)
+	tx, err := beginProof(t.Context(), pool, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,6 +457,41 @@ func TestProgressCountsTheChecks(t *testing.T) {
 	}
 	if len(seen) != len(report.Checks) || all != len(seen) || seen[len(seen)-1] != all {
 		t.Errorf("%d checks, and progress said %v of %d", len(report.Checks), seen, all)
+	}
+}
+
+// What commits while the first rule is checked is in the snapshot of neither connection.
+func TestConnectionsShareOneSnapshot(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	contradict := func(done, _ int) {
+		if used := b.ours.Stat().AcquiredConns(); used < 2 {
+			t.Errorf("%d connections are used after %d checks", used, done)
+		}
+		if done > 1 {
+			return
+		}
+		_, err := b.ours.Exec(t.Context(), `INSERT INTO inbox_contradictions (source, event_id, digest, body)
+			SELECT source, event_id, sha256('x'), 'x' FROM inbox LIMIT 1`)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, want := range [][]string{nil, {messages}} {
+		report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs},
+			AuditKeys: chainKey, Connections: 2, Progress: contradict})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := broken(report); !slices.Equal(got, want) {
+			t.Errorf("broken: %q, want %q", got, want)
+		}
+		for _, c := range report.Checks {
+			if c.Rule == "" || c.Took == 0 {
+				t.Errorf("a check has the rule %q and took %s", c.Rule, c.Took)
+			}
+		}
+		contradict = func(int, int) {}
 	}
 }
 

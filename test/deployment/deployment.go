@@ -151,11 +151,7 @@ func (s *Deployment) Run(ctx context.Context) error {
 		return err
 	}
 	s.Addrs = []string{s.Addr}
-	env := append(os.Environ(),
-		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=deployment",
-		"RATCHET_NOTIFICATION_SECRET="+notificationSecret,
-		"RATCHET_DATABASE_URL="+s.URL, "RATCHET_ACQUIRER_DATABASE_URL="+s.AcquirerURL,
-		"RATCHET_ACQUIRER_URL=http://"+theirs,
+	env := append(append(os.Environ(), s.Environ()...), "RATCHET_ACQUIRER_URL=http://"+theirs,
 		"RATCHET_ACQUIRER_NOTIFY_URL=http://"+s.Addr+acquirer.NotificationsPath, "RATCHET_ACQUIRER_NOTIFY_DELAY=0s",
 		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1", "RATCHET_DRAIN_GRACE_PERIOD=0s",
 		"RATCHET_KEY_RATE=0", "RATCHET_ACCOUNT_CONCURRENCY=0", "RATCHET_MAX_ACCOUNT_WRITES=0",
@@ -188,6 +184,13 @@ func (s *Deployment) Run(ctx context.Context) error {
 		ready = errors.Join(ready, answers(addr))
 	}
 	return ready
+}
+
+// Environ are the secrets and databases of the installation, for its processes and for commands such as verify.
+func (s *Deployment) Environ() []string {
+	return []string{"RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_SECRET=deployment",
+		"RATCHET_NOTIFICATION_SECRET=" + notificationSecret,
+		"RATCHET_DATABASE_URL=" + s.URL, "RATCHET_ACQUIRER_DATABASE_URL=" + s.AcquirerURL}
 }
 
 // start starts one process.

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-var listStatements, onlyPlans bool
+var listStatements, onlyPlans, keepRunning bool
 
 func main() {
 	charges := flag.Int("n", 100_000, "how many charges the larger installation has")
@@ -25,6 +25,8 @@ func main() {
 	flag.BoolVar(&listStatements, "statements", false,
 		"list the ten slowest statements; the server needs the extension pg_stat_statements")
 	flag.BoolVar(&onlyPlans, "plans", false, "print no times but that of verify")
+	flag.BoolVar(&keepRunning, "keep", false,
+		"measure nothing: print the environment of the first installation, and keep it until an interrupt")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -62,6 +64,9 @@ func measure(ctx context.Context, s size) (offenses int, err error) {
 	}
 	defer i.Stop()
 	fmt.Printf("\n%s: installed in %s\n", s, time.Since(began).Round(time.Second))
+	if keepRunning {
+		return 0, i.keep(ctx)
+	}
 	if err := i.verify(ctx); err != nil {
 		return 0, err
 	}
@@ -100,4 +105,14 @@ func (i *installation) checkPlans(ctx context.Context) (int, error) {
 		fmt.Println("  " + f)
 	}
 	return len(found) + len(functions), nil
+}
+
+// keep prints the environment of commands such as `ratchet verify`, so that they can be run on the installation again
+// and again, and waits for an interrupt.
+func (i *installation) keep(ctx context.Context) error {
+	for _, variable := range i.Environ() {
+		fmt.Printf("export '%s'\n", variable)
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
