@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -192,9 +193,13 @@ func (p *parts) newEngine(c Config, commits *pgxpool.Pool) *phase.Engine {
 	})
 }
 
-// open opens a pool that is closed at the end.
+// open opens a pool that is closed at the end. Its sessions use no parallel workers: a request, a page or a round reads
+// a bounded number of rows, and PostgreSQL takes longer than that to start a worker.
 func (p *parts) open(ctx context.Context, c postgres.Config) (*pgxpool.Pool, error) {
 	c.Leader = p.leader
+	session := map[string]string{"max_parallel_workers_per_gather": "0"}
+	maps.Copy(session, c.Session)
+	c.Session = session
 	pool, err := postgres.Open(ctx, c)
 	if err == nil {
 		p.atEnd(pool.Close)
