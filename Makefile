@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test python-sdk sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
+.PHONY: help demo build test test-others python-sdk sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -19,6 +19,14 @@ build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
 
 test: python-sdk ## all tests, on one database server
 	go run ./internal/pgtest/cmd/testserver -- go test -timeout 60m $(ARGS) ./...
+
+# where goroutines and processes meet
+CONCURRENT = ./internal/phase/... ./internal/idempotency/... ./internal/acquirer/... ./internal/apikey/... \
+	./internal/postgres/... ./internal/worker/... ./internal/demo/... ./cmd/...
+
+test-others: python-sdk # the tests of all packages that make race leaves out: CI runs each test once
+	go run ./internal/pgtest/cmd/testserver -- go test -timeout 60m $(ARGS) \
+		$$(go list ./... | grep -vxF "$$(go list $(CONCURRENT))")
 
 python-sdk: # Stripe's SDK for the system's Python, which a test uses; installed where that needs no question
 	@/usr/bin/python3 -c 'import stripe' 2>/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
@@ -70,8 +78,7 @@ browser: # what all of them need
 	go build -o test/browser/ ./cmd/ratchet ./cmd/ratchet-lab
 
 race: ## the concurrent packages, under the race detector
-	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \
-		./internal/acquirer/... ./internal/apikey/... ./internal/postgres/... ./internal/worker/... ./internal/demo/... ./cmd/...
+	go run ./internal/pgtest/cmd/testserver -- go test -race -timeout 60m $(ARGS) $(CONCURRENT)
 
 crash: ## SIGKILL at every I/O boundary of every operation, not a sample of them (an hour and a half of one processor)
 	RATCHET_CRASH_FULL=1 go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v -run 'TestEveryBoundary' ./test/crash
