@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test test-others python-sdk sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
+.PHONY: help demo build test others python-sdk sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -17,16 +17,15 @@ demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:90
 build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
 	CGO_ENABLED=0 go build -trimpath -o bin/ratchet ./cmd/ratchet
 
-test: python-sdk ## all tests, on one database server
-	go run ./internal/pgtest/cmd/testserver -- go test -timeout 60m $(ARGS) ./...
+test: python-sdk ## all tests, on one database server (make test PACKAGES=./internal/ledger/... for some of them)
+	go run ./internal/pgtest/cmd/testserver -- go test -timeout 60m $(ARGS) $(or $(PACKAGES),./...)
 
 # where goroutines and processes meet
 CONCURRENT = ./internal/phase/... ./internal/idempotency/... ./internal/acquirer/... ./internal/apikey/... \
 	./internal/postgres/... ./internal/worker/... ./internal/demo/... ./cmd/...
 
-test-others: python-sdk # the tests of all packages that make race leaves out: CI runs each test once
-	go run ./internal/pgtest/cmd/testserver -- go test -timeout 60m $(ARGS) \
-		$$(go list ./... | grep -vxF "$$(go list $(CONCURRENT))")
+others: # the packages that make race leaves out
+	@go list ./... | grep -vxF "$$(go list $(CONCURRENT))"
 
 python-sdk: # Stripe's SDK for the system's Python, which a test uses; installed where that needs no question
 	@/usr/bin/python3 -c 'import stripe' 2>/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
