@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 )
@@ -23,17 +25,24 @@ import (
 var unnoticed string
 
 // selectColumns are the columns of every table of ours, partitions and generated
-// columns left out: those follow from others.
+// columns left out: those follow from others. What follows are the generated columns of its table, and the table
+// itself where the column chooses the partition.
 const selectColumns = `
 	SELECT t.relname || '.' || a.attname AS name, t.relname AS table_name, a.attname AS column_name,
-	       format_type(a.atttypid, NULL) AS type
+	       format_type(a.atttypid, NULL) AS type,
+	       ARRAY(SELECT g.attname::text FROM pg_attribute g WHERE g.attrelid = t.oid AND g.attgenerated <> ''
+	             UNION ALL SELECT t.relname::text FROM pg_partitioned_table p
+	             WHERE p.partrelid = t.oid AND a.attnum = ANY (p.partattrs)) AS follows
 	FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
 	WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition
 	  AND t.relname <> 'schema_revision'
 	  AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 	ORDER BY 1`
 
-type tableColumn struct{ Name, TableName, ColumnName, Type string }
+type tableColumn struct {
+	Name, TableName, ColumnName, Type string
+	Follows                           []string
+}
 
 // changed is the SQL of another value of the same type. NULL becomes a value.
 func (c tableColumn) changed() string {
@@ -109,6 +118,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	functions := functionsOf(t, b.ours)
 	reasons, found := reasonsOf(t, unnoticed), map[string]bool{}
 
 	// Its rule of the second line sees the constraints that are gone here, and proves nothing.
@@ -119,12 +129,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	side := readBefore(t.Context(), simulator.Records{DB: b.theirs})
-	proofs := []proof{{trail{keys: chainKey}.chain, selectBlocks + selectSealed},
-		{side.check, selectCharged + selectDerived + selectUnapplied}}
-	for _, r := range allRules() {
-		proofs = append(proofs, proof{r.check, r.sql})
-	}
+	proofs := b.proofs(t)
 	if by := noticedBy(t, begin(t, b.ours), proofs); by != "" {
 		t.Fatalf("%q does not hold without any change", by)
 	}
@@ -135,7 +140,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 			if _, err := tx.Exec(t.Context(), "SET LOCAL statement_timeout = 0"); err != nil {
 				return err
 			}
-			noticed = c.damage(t, tx) > 0 && noticedBy(t, tx, about(proofs, c.TableName)) != ""
+			noticed = c.damage(t, tx) > 0 && noticedBy(t, tx, c.readBy(proofs, functions)) != ""
 			return errUndo
 		})
 		if !errors.Is(err, errUndo) {
@@ -172,20 +177,57 @@ type proof struct {
 	sql   string
 }
 
+func (b *books) proofs(t *testing.T) []proof {
+	t.Helper()
+	side := readBefore(t.Context(), simulator.Records{DB: b.theirs})
+	proofs := []proof{{trail{keys: chainKey}.chain, selectBlocks + selectSealed},
+		{side.check, selectCharged + selectDerived + selectUnapplied}}
+	for _, r := range allRules() {
+		proofs = append(proofs, proof{r.check, r.sql})
+	}
+	return proofs
+}
+
 // views are those that rules read. Each may show a changed table.
 var views = []string{"ledger_entries", "ledger_totals", "balance_transactions", "request_status",
 	"request_checkpoints", "request_calls"}
 
-// about are the proofs that read a table. The others cannot notice, and would take minutes.
-func about(proofs []proof, table string) (some []proof) {
+// wholeRow finds SQL that reads columns without their names: all of them, or a row.
+var wholeRow = regexp.MustCompile(`(^|[^(])\*|to_json|\b\w{1,2}::text`)
+
+// selectFunctions are the functions that may read a table.
+const selectFunctions = `
+	SELECT proname::text FROM pg_proc
+	WHERE pronamespace = 'public'::regnamespace AND provolatile <> 'i' AND prorettype <> 'trigger'::regtype`
+
+func functionsOf(t *testing.T, pool *pgxpool.Pool) []string {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), selectFunctions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d functions, %v", len(names), err)
+	}
+	return names
+}
+
+// readBy are the proofs that can read a column: by its name, in a whole row, through a view, or in a function. The
+// others cannot notice, and would take minutes. Those that have its name come first, because they are likely to.
+func (c tableColumn) readBy(proofs []proof, functions []string) (some []proof) {
+	var named, others []proof
 	for _, p := range proofs {
-		if slices.ContainsFunc(append([]string{table}, views...), func(name string) bool {
-			return strings.Contains(p.sql, name)
-		}) {
-			some = append(some, p)
+		has := func(name string) bool { return strings.Contains(p.sql, name) }
+		switch {
+		case has(c.TableName) && (has(c.ColumnName) || slices.ContainsFunc(c.Follows, has)):
+			named = append(named, p)
+		case slices.ContainsFunc(views, has) || slices.ContainsFunc(functions, has) ||
+			has(c.TableName) && wholeRow.MatchString(p.sql):
+			others = append(others, p)
 		}
 	}
-	return some
+	return append(named, others...)
 }
 
 // noticedBy is the first rule that finds something wrong, or can no longer be proved.
