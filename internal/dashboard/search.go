@@ -28,7 +28,7 @@ type hit struct {
 }
 
 const (
-	// searchOver is how many of an account's newest objects of a kind are searched without an index.
+	// searchOver is how many of an account's newest objects of a kind are searched at most that the index lacks.
 	searchOver = 10_000
 	// searchBlocks is how many blocks of older objects are read that may have what is searched for.
 	searchBlocks = 300
@@ -48,71 +48,88 @@ const (
 	payment_intents_edge` + newestOf + `payment_intents` + indexedOf + `payment_intents` + oldestOf + `,
 	products_edge` + newestOf + `products` + indexedOf + `products` + oldestOf
 
-	// The rows of a kind that are searched. Its name goes between these, and the blocks that may match.
-	searchedOf   = ` FROM ((SELECT * FROM `
+	// The rows of a kind that are searched: the newest, and those of the blocks that may match. The name of the kind goes
+	// between these. Blocks come newest first, and a search with twenty hits reads no more of them.
+	searchedNew  = ` FROM (SELECT * FROM `
 	searchedDown = ` WHERE account_id = @account_id AND id >= (SELECT id FROM `
-	searchedIn   = `_edge) ORDER BY id DESC LIMIT @over)
-		UNION ALL
-		SELECT r.* FROM (SELECT `
-	searchedAnd = `) b CROSS JOIN LATERAL (SELECT * FROM `
-	searchedBy  = ` WHERE account_id = @account_id AND id > b.after_id AND id <= b.last_id
+	searchedTop  = `_edge) ORDER BY id DESC LIMIT @over) searched WHERE livemode = @livemode`
+	searchedOld  = ` FROM (SELECT `
+	searchedAnd  = ` ORDER BY last_id DESC) b CROSS JOIN LATERAL (SELECT * FROM `
+	searchedBy   = ` WHERE account_id = @account_id AND id > b.after_id AND id <= b.last_id
 		    AND id < (SELECT id FROM `
-	searchedEnd = `_edge) ORDER BY id DESC LIMIT @over) r) searched WHERE livemode = @livemode`
+	searchedEnd = `_edge) ORDER BY id DESC LIMIT @over) searched WHERE livemode = @livemode`
 
 	blocksWith   = `after_id, last_id FROM search_found(@account_id, '`
 	blocksBelow  = `', (SELECT id FROM `
 	blocksOfText = `_edge), search_terms(@account_id, '`
 	blocksEnd    = `', ARRAY[@words::text], '{}', '{}'), @blocks)`
 
-	customersWith = searchedOf + `customers` + searchedDown + `customers` + searchedIn + blocksWith + `customers` +
-		blocksBelow + `customers` + blocksOfText + `customers` + blocksEnd + searchedAnd + `customers` + searchedBy +
-		`customers` + searchedEnd
-	intentsWith = searchedOf + `payment_intents` + searchedDown + `payment_intents` + searchedIn + blocksWith +
-		`payment_intents` + blocksBelow + `payment_intents` + blocksOfText + `payment_intents` + blocksEnd +
-		searchedAnd + `payment_intents` + searchedBy + `payment_intents` + searchedEnd
-	chargesWith = searchedOf + `charges` + searchedDown + `charges` + searchedIn + blocksWith + `charges` +
-		blocksBelow + `charges` + blocksOfText + `charges` + blocksEnd + searchedAnd + `charges` + searchedBy +
-		`charges` + searchedEnd
-	productsWith = searchedOf + `products` + searchedDown + `products` + searchedIn + blocksWith + `products` +
-		blocksBelow + `products` + blocksOfText + `products` + blocksEnd + searchedAnd + `products` + searchedBy +
-		`products` + searchedEnd
+	newestFirst = ` ORDER BY id DESC LIMIT 20)`
+	blocksFirst = ` ORDER BY b.last_id DESC, id DESC LIMIT 20)`
+
+	newCustomers = searchedNew + `customers` + searchedDown + `customers` + searchedTop
+	oldCustomers = searchedOld + blocksWith + `customers` + blocksBelow + `customers` + blocksOfText + `customers` +
+		blocksEnd + searchedAnd + `customers` + searchedBy + `customers` + searchedEnd
+	newIntents = searchedNew + `payment_intents` + searchedDown + `payment_intents` + searchedTop
+	oldIntents = searchedOld + blocksWith + `payment_intents` + blocksBelow + `payment_intents` + blocksOfText +
+		`payment_intents` + blocksEnd + searchedAnd + `payment_intents` + searchedBy + `payment_intents` + searchedEnd
+	newCharges = searchedNew + `charges` + searchedDown + `charges` + searchedTop
+	oldCharges = searchedOld + blocksWith + `charges` + blocksBelow + `charges` + blocksOfText + `charges` +
+		blocksEnd + searchedAnd + `charges` + searchedBy + `charges` + searchedEnd
+	newProducts = searchedNew + `products` + searchedDown + `products` + searchedTop
+	oldProducts = searchedOld + blocksWith + `products` + blocksBelow + `products` + blocksOfText + `products` +
+		blocksEnd + searchedAnd + `products` + searchedBy + `products` + searchedEnd
 )
 
-// selectTexts finds customers, payments, checkout sessions and products by what people wrote about them, and by the
-// number of an order in their metadata.
+// What each kind shows of a hit, and what is a hit.
+const (
+	customerText = `SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text`
+	paymentText  = `SELECT 'payment' AS kind, id, concat_ws(', ', description, metadata->>'order_id') AS text`
+	productText  = `SELECT 'product' AS kind, id, concat_ws(', ', name, description) AS text`
+
+	customerHas = ` AND deleted_at IS NULL AND concat_ws(' ', name, email, description) ILIKE @pattern`
+	intentHas   = ` AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern`
+	chargeHas   = ` AND payment_intent_id IS NULL` + intentHas
+	productHas  = ` AND deleted_at IS NULL AND concat_ws(' ', name, description) ILIKE @pattern`
+)
+
+// selectTexts finds customers, payments, the newest checkout sessions and products by what people wrote about them, and
+// by the number of an order in their metadata.
 const selectTexts = `WITH ` + searchEdges + `
-	(SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text` + customersWith + `
-	   AND deleted_at IS NULL AND concat_ws(' ', name, email, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	(SELECT * FROM ((` + customerText + newCustomers + customerHas + newestFirst + `
+	 UNION ALL (` + customerText + oldCustomers + customerHas + blocksFirst + `) customer` + newestFirst + `
 	UNION ALL
-	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')` + intentsWith + `
-	   AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	(SELECT * FROM ((` + paymentText + newIntents + intentHas + newestFirst + `
+	 UNION ALL (` + paymentText + oldIntents + intentHas + blocksFirst + `) intent` + newestFirst + `
 	UNION ALL
-	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')` + chargesWith + `
-	   AND payment_intent_id IS NULL AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern
-	 ORDER BY id DESC LIMIT 20)
+	(SELECT * FROM ((` + paymentText + newCharges + chargeHas + newestFirst + `
+	 UNION ALL (` + paymentText + oldCharges + chargeHas + blocksFirst + `) charge` + newestFirst + `
 	UNION ALL
 	(SELECT 'checkout_session', id, concat_ws(', ', client_reference_id, metadata->>'order_id', name, email)
 	 FROM (SELECT id, client_reference_id, metadata, customer_details->>'name' AS name,
 	         coalesce(customer_details->>'email', customer_email) AS email
 	     FROM checkout_sessions
 	     WHERE account_id = @account_id AND livemode = @livemode AND id > ` + ui.SessionsOfMode + `
-	       AND id < ` + ui.BelowSessionsOfMode + ` ORDER BY id DESC LIMIT @over) newest
+	       AND id < ` + ui.BelowSessionsOfMode + ` ORDER BY id DESC LIMIT 2000) newest
 	 WHERE concat_ws(' ', client_reference_id, metadata->>'order_id', name, email) ILIKE @pattern
 	 ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT 'product', id, concat_ws(', ', name, description)` + productsWith + `
-	   AND deleted_at IS NULL AND concat_ws(' ', name, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)`
+	(SELECT * FROM ((` + productText + newProducts + productHas + newestFirst + `
+	 UNION ALL (` + productText + oldProducts + productHas + blocksFirst + `) product` + newestFirst
 
 // selectAmounts finds payments by their amount, in whichever currency. The index has each amount in minor units.
 const (
 	selectAmounts = `WITH ` + searchEdges + `,
 	amounts AS MATERIALIZED (
 		SELECT trim_scale(@units::numeric * n)::text AS amount FROM unnest('{1,100,1000}'::integer[]) n)
-	(SELECT id, amount, currency, coalesce(description, '') AS description` + intentsOfAmount + ofAmount + `
-	 ORDER BY id DESC LIMIT 20)
+	(SELECT * FROM ((` + amountText + newIntents + ofAmount + newestFirst + `
+	 UNION ALL (` + amountText + intentsOfAmount + ofAmount + blocksFirst + `) intent` + newestFirst + `
 	UNION ALL
-	(SELECT id, amount, currency, coalesce(description, '') AS description` + chargesOfAmount + `
-	   AND payment_intent_id IS NULL` + ofAmount + ` ORDER BY id DESC LIMIT 20)`
+	(SELECT * FROM ((` + amountText + newCharges + ` AND payment_intent_id IS NULL` + ofAmount + newestFirst + `
+	 UNION ALL (` + amountText + chargesOfAmount + ` AND payment_intent_id IS NULL` + ofAmount + blocksFirst + `) charge` +
+		newestFirst
+
+	amountText = `SELECT id, amount, currency, coalesce(description, '') AS description`
 
 	ofAmount = `
 	   AND amount = @units::numeric * CASE WHEN currency = ANY (@whole::text[]) THEN 1
@@ -124,12 +141,11 @@ const (
 	blocksOfAmount = `_edge), search_terms(@account_id, '`
 	blocksOfAnyEnd = `', '{}', '{amount}', ARRAY[amounts.amount]), @blocks) f`
 
-	intentsOfAmount = searchedOf + `payment_intents` + searchedDown + `payment_intents` + searchedIn + blocksOfAny +
-		`payment_intents` + blocksBelow + `payment_intents` + blocksOfAmount + `payment_intents` + blocksOfAnyEnd +
-		searchedAnd + `payment_intents` + searchedBy + `payment_intents` + searchedEnd
-	chargesOfAmount = searchedOf + `charges` + searchedDown + `charges` + searchedIn + blocksOfAny + `charges` +
-		blocksBelow + `charges` + blocksOfAmount + `charges` + blocksOfAnyEnd + searchedAnd + `charges` + searchedBy +
-		`charges` + searchedEnd
+	intentsOfAmount = searchedOld + blocksOfAny + `payment_intents` + blocksBelow + `payment_intents` + blocksOfAmount +
+		`payment_intents` + blocksOfAnyEnd + searchedAnd + `payment_intents` + searchedBy + `payment_intents` +
+		searchedEnd
+	chargesOfAmount = searchedOld + blocksOfAny + `charges` + blocksBelow + `charges` + blocksOfAmount + `charges` +
+		blocksOfAnyEnd + searchedAnd + `charges` + searchedBy + `charges` + searchedEnd
 )
 
 // literally escapes a text, so that as a pattern it matches only itself.
