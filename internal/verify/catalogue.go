@@ -207,7 +207,13 @@ func readGuards(ctx context.Context, db reader) ([]guard, error) {
 	if _, err := read[struct{ SetConfig string }](ctx, db, onlyPublic); err != nil {
 		return nil, err
 	}
-	return read[guard](ctx, db, selectGuards)
+	found, err := read[guard](ctx, db, selectGuards)
+	for i := range found {
+		if found[i].Kind == "view" {
+			found[i].Definition = unqualified(found[i].Definition)
+		}
+	}
+	return found, err
 }
 
 func expectedGuards() (expected []guard) {

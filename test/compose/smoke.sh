@@ -46,7 +46,7 @@ notified() { # SERVICE SINCE
 	docker compose logs --since "$2" "$1" | grep -q /acquirer/notifications
 }
 
-docker compose up --build --wait
+docker compose up --build --wait || fail "the services did not start"
 key=$(admin keys create --account acct_smoke --create-account "Smoke test")
 succeeds 8080 first || fail "the first charge failed"
 
