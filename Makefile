@@ -33,7 +33,7 @@ python-sdk: # Stripe's SDK for the system's Python, which a test uses; installed
 
 # what depends on the server and takes minutes
 SERVER_TESTS = ./internal/postgres/... ./internal/phase/... ./internal/idempotency/... ./internal/dashboard/developers \
-	./internal/webhook ./internal/ledger/... ./test/schema ./test/model
+	./internal/webhook ./internal/ledger/... ./internal/verify ./test/schema ./test/model
 
 test-on: ## the tests that depend on the server, on another one: make test-on PGBIN=/usr/lib/postgresql/18/bin (ARGS=./... for all)
 	@test -x "$(PGBIN)/postgres" || { echo "PGBIN names the folder that contains postgres and initdb"; exit 2; }
