@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the browser tests, three files at a time, and those first that take longest. A test waits more than it works. A file
-# with a failure runs once more, alone: browsers, demos of five processes and killed servers share two cores here, and not
-# every failure is the product's. One that repeats fails the run. One that does not repeat is printed as FLAKY: find its
-# cause, because it can be a race that a customer meets.
+# Runs the browser tests, three files at a time, and those first that take longest. A test waits more than it works. A
+# file with a failure runs once more, alone: browsers, demos of five processes and killed servers share two cores here,
+# and not every failure is the product's. One that repeats fails the run. One that does not repeat is printed as FLAKY:
+# find its cause, because it can be a race that a customer meets.
 set -uo pipefail
 
 # run FILE says what came of a file when it has ended, in one piece.
