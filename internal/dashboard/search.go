@@ -48,8 +48,8 @@ const (
 	payment_intents_edge` + newestOf + `payment_intents` + indexedOf + `payment_intents` + oldestOf + `,
 	products_edge` + newestOf + `products` + indexedOf + `products` + oldestOf
 
-	// The rows of a kind that are searched: the newest, and those of the blocks that may match. The name of the kind goes
-	// between these. Blocks come newest first, and a search with twenty hits reads no more of them.
+	// The rows of a kind that are searched: the newest, and those of the blocks that may match. The name of the kind
+	// goes between these. Blocks come newest first, and a search with twenty hits reads no more of them.
 	searchedNew  = ` FROM (SELECT * FROM `
 	searchedDown = ` WHERE account_id = @account_id AND id >= (SELECT id FROM `
 	searchedTop  = `_edge) ORDER BY id DESC LIMIT @over) searched WHERE livemode = @livemode`
@@ -83,9 +83,9 @@ const (
 
 // What each kind shows of a hit, and what is a hit.
 const (
-	customerText = `SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text`
-	paymentText  = `SELECT 'payment' AS kind, id, concat_ws(', ', description, metadata->>'order_id') AS text`
-	productText  = `SELECT 'product' AS kind, id, concat_ws(', ', name, description) AS text`
+	customerText = `'customer' AS kind, id, concat_ws(', ', name, email, description) AS text`
+	paymentText  = `'payment' AS kind, id, concat_ws(', ', description, metadata->>'order_id') AS text`
+	productText  = `'product' AS kind, id, concat_ws(', ', name, description) AS text`
 
 	customerHas = ` AND deleted_at IS NULL AND concat_ws(' ', name, email, description) ILIKE @pattern`
 	intentHas   = ` AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern`
@@ -96,14 +96,14 @@ const (
 // selectTexts finds customers, payments, the newest checkout sessions and products by what people wrote about them, and
 // by the number of an order in their metadata.
 const selectTexts = `WITH ` + searchEdges + `
-	(SELECT * FROM ((` + customerText + newCustomers + customerHas + newestFirst + `
-	 UNION ALL (` + customerText + oldCustomers + customerHas + blocksFirst + `) customer` + newestFirst + `
+	(SELECT * FROM ((SELECT ` + customerText + newCustomers + customerHas + newestFirst + `
+	 UNION ALL (SELECT ` + customerText + oldCustomers + customerHas + blocksFirst + `) customer` + newestFirst + `
 	UNION ALL
-	(SELECT * FROM ((` + paymentText + newIntents + intentHas + newestFirst + `
-	 UNION ALL (` + paymentText + oldIntents + intentHas + blocksFirst + `) intent` + newestFirst + `
+	(SELECT * FROM ((SELECT ` + paymentText + newIntents + intentHas + newestFirst + `
+	 UNION ALL (SELECT ` + paymentText + oldIntents + intentHas + blocksFirst + `) intent` + newestFirst + `
 	UNION ALL
-	(SELECT * FROM ((` + paymentText + newCharges + chargeHas + newestFirst + `
-	 UNION ALL (` + paymentText + oldCharges + chargeHas + blocksFirst + `) charge` + newestFirst + `
+	(SELECT * FROM ((SELECT ` + paymentText + newCharges + chargeHas + newestFirst + `
+	 UNION ALL (SELECT ` + paymentText + oldCharges + chargeHas + blocksFirst + `) charge` + newestFirst + `
 	UNION ALL
 	(SELECT 'checkout_session', id, concat_ws(', ', client_reference_id, metadata->>'order_id', name, email)
 	 FROM (SELECT id, client_reference_id, metadata, customer_details->>'name' AS name,
@@ -114,22 +114,22 @@ const selectTexts = `WITH ` + searchEdges + `
 	 WHERE concat_ws(' ', client_reference_id, metadata->>'order_id', name, email) ILIKE @pattern
 	 ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT * FROM ((` + productText + newProducts + productHas + newestFirst + `
-	 UNION ALL (` + productText + oldProducts + productHas + blocksFirst + `) product` + newestFirst
+	(SELECT * FROM ((SELECT ` + productText + newProducts + productHas + newestFirst + `
+	 UNION ALL (SELECT ` + productText + oldProducts + productHas + blocksFirst + `) product` + newestFirst
 
 // selectAmounts finds payments by their amount, in whichever currency. The index has each amount in minor units.
 const (
 	selectAmounts = `WITH ` + searchEdges + `,
 	amounts AS MATERIALIZED (
 		SELECT trim_scale(@units::numeric * n)::text AS amount FROM unnest('{1,100,1000}'::integer[]) n)
-	(SELECT * FROM ((` + amountText + newIntents + ofAmount + newestFirst + `
-	 UNION ALL (` + amountText + intentsOfAmount + ofAmount + blocksFirst + `) intent` + newestFirst + `
+	(SELECT * FROM ((SELECT ` + amountText + newIntents + ofAmount + newestFirst + `
+	 UNION ALL (SELECT ` + amountText + intentsOfAmount + ofAmount + blocksFirst + `) intent` + newestFirst + `
 	UNION ALL
-	(SELECT * FROM ((` + amountText + newCharges + ` AND payment_intent_id IS NULL` + ofAmount + newestFirst + `
-	 UNION ALL (` + amountText + chargesOfAmount + ` AND payment_intent_id IS NULL` + ofAmount + blocksFirst + `) charge` +
-		newestFirst
+	(SELECT * FROM ((SELECT ` + amountText + newCharges + ` AND payment_intent_id IS NULL` + ofAmount + newestFirst + `
+	 UNION ALL (SELECT ` + amountText + chargesOfAmount + ` AND payment_intent_id IS NULL` + ofAmount + blocksFirst +
+		`) charge` + newestFirst
 
-	amountText = `SELECT id, amount, currency, coalesce(description, '') AS description`
+	amountText = `id, amount, currency, coalesce(description, '') AS description`
 
 	ofAmount = `
 	   AND amount = @units::numeric * CASE WHEN currency = ANY (@whole::text[]) THEN 1

@@ -851,7 +851,8 @@ var rules = []rule{
 			), way AS MATERIALIZED ( -- most requests go one of a few ways, and each of them is judged once
 				SELECT flow, version, status, recovery_points, reached_epochs, times, untimed, calls, retired,
 				       recovery_points[cardinality(recovery_points)] AS stands_on
-				FROM journey GROUP BY flow, version, status, recovery_points, reached_epochs, times, untimed, calls, retired
+				FROM journey
+				GROUP BY flow, version, status, recovery_points, reached_epochs, times, untimed, calls, retired
 			), passed AS (
 				SELECT w.*, p.name, p.epoch, p.at, p.n, k.position, k.kind,
 				       lag(k.position) OVER w AS position_before, lag(p.epoch) OVER w AS epoch_before
@@ -860,7 +861,8 @@ var rules = []rule{
 				LEFT JOIN recovery_points k ON k.flow = w.flow AND k.version = w.version AND k.name = p.name
 				WINDOW w AS (PARTITION BY w.flow, w.version, w.status, w.recovery_points, w.reached_epochs, w.times,
 				    w.untimed, w.calls, w.retired ORDER BY p.n)
-			), wrong (flow, version, status, recovery_points, reached_epochs, times, untimed, calls, retired, wrong) AS (
+			), wrong (flow, version, status, recovery_points, reached_epochs, times, untimed, calls, retired,
+			    wrong) AS (
 				SELECT w.flow, w.version, w.status, w.recovery_points, w.reached_epochs, w.times, w.untimed, w.calls,
 				       w.retired, 'ended at ' || w.stands_on || ' without passing ' || p.name
 				FROM way w
@@ -892,8 +894,8 @@ var rules = []rule{
 				       'passed ' || name || ' without an answer to its call'
 				FROM passed WHERE kind = 'foreign' AND name <> ALL (calls))
 			SELECT id, wrong
-			FROM wrong JOIN journey USING (flow, version, status, recovery_points, reached_epochs, times, untimed, calls,
-			    retired)`,
+			FROM wrong JOIN journey USING (flow, version, status, recovery_points, reached_epochs, times, untimed,
+			    calls, retired)`,
 	},
 	{
 		since: ofBoth,

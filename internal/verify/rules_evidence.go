@@ -1,24 +1,38 @@
 package verify
 
-import "strings"
+// said are the bytes that the audit trail's digest commits to, of request q with its answer a and what is archived of
+// it, c. Each value is made once, because OFFSET 0 keeps the subquery apart.
+const said = `LATERAL (SELECT
+		convert_to(q.account_id, 'UTF8') AS account_id, convert_to(q.id, 'UTF8') AS id,
+		convert_to(q.livemode::text, 'UTF8') AS livemode, convert_to(q.key, 'UTF8') AS key,
+		convert_to(q.key_generated::text, 'UTF8') AS key_generated, convert_to(q.method, 'UTF8') AS method,
+		convert_to(q.path, 'UTF8') AS path, q.fingerprint AS fingerprint,
+		convert_to(q.fingerprint_version::text, 'UTF8') AS fingerprint_version,
+		convert_to(q.params::text, 'UTF8') AS params, convert_to(q.context::text, 'UTF8') AS context,
+		convert_to(q.flow, 'UTF8') AS flow, convert_to(q.version::text, 'UTF8') AS version,
+		convert_to(a.status::text, 'UTF8') AS status,
+		convert_to(coalesce(a.headers, c.headers)::text, 'UTF8') AS headers, coalesce(a.body, c.body) AS body,
+		convert_to(coalesce(a.object_id, ''), 'UTF8') AS object_id OFFSET 0) said`
 
-// answered is what the audit trail's digest says of request q with its answer a and what
-// is archived of it, c: every value that there is as its length in eight bytes, big end first, and its
-// own bytes. The expression has no subquery, because there is a digest of every request.
-var answered = "sha256(" + strings.Join([]string{
-	withLength("convert_to(q.account_id, 'UTF8')"), withLength("convert_to(q.id, 'UTF8')"),
-	withLength("convert_to(q.livemode::text, 'UTF8')"), withLength("convert_to(q.key, 'UTF8')"),
-	withLength("convert_to(q.key_generated::text, 'UTF8')"), withLength("convert_to(q.method, 'UTF8')"),
-	withLength("convert_to(q.path, 'UTF8')"), withLength("q.fingerprint"),
-	withLength("convert_to(q.fingerprint_version::text, 'UTF8')"), withLength("convert_to(q.params::text, 'UTF8')"),
-	withLength("convert_to(q.context::text, 'UTF8')"), withLength("convert_to(q.flow, 'UTF8')"),
-	withLength("convert_to(q.version::text, 'UTF8')"), withLength("convert_to(a.status::text, 'UTF8')"),
-	withLength("convert_to(coalesce(a.headers, c.headers)::text, 'UTF8')"), withLength("coalesce(a.body, c.body)"),
-	withLength("convert_to(coalesce(a.object_id, ''), 'UTF8')")}, " || ") + ")"
-
-func withLength(bytes string) string {
-	return "coalesce(int8send(octet_length(" + bytes + ")::bigint) || " + bytes + ", '')"
-}
+// answered is their digest: every value that there is as its length in eight bytes, big end first, and its own bytes.
+// It has no subquery, because there is a digest of every request.
+const answered = `sha256(coalesce(int8send(octet_length(said.account_id)::bigint) || said.account_id, '')
+	|| coalesce(int8send(octet_length(said.id)::bigint) || said.id, '')
+	|| coalesce(int8send(octet_length(said.livemode)::bigint) || said.livemode, '')
+	|| coalesce(int8send(octet_length(said.key)::bigint) || said.key, '')
+	|| coalesce(int8send(octet_length(said.key_generated)::bigint) || said.key_generated, '')
+	|| coalesce(int8send(octet_length(said.method)::bigint) || said.method, '')
+	|| coalesce(int8send(octet_length(said.path)::bigint) || said.path, '')
+	|| coalesce(int8send(octet_length(said.fingerprint)::bigint) || said.fingerprint, '')
+	|| coalesce(int8send(octet_length(said.fingerprint_version)::bigint) || said.fingerprint_version, '')
+	|| coalesce(int8send(octet_length(said.params)::bigint) || said.params, '')
+	|| coalesce(int8send(octet_length(said.context)::bigint) || said.context, '')
+	|| coalesce(int8send(octet_length(said.flow)::bigint) || said.flow, '')
+	|| coalesce(int8send(octet_length(said.version)::bigint) || said.version, '')
+	|| coalesce(int8send(octet_length(said.status)::bigint) || said.status, '')
+	|| coalesce(int8send(octet_length(said.headers)::bigint) || said.headers, '')
+	|| coalesce(int8send(octet_length(said.body)::bigint) || said.body, '')
+	|| coalesce(int8send(octet_length(said.object_id)::bigint) || said.object_id, ''))`
 
 // erased are the requests that erasures name. What a month took with it when it was
 // detached is not known here.
@@ -40,6 +54,7 @@ var evidenceRules = []rule{
 			JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id
 			LEFT JOIN archived_answers c ON c.account_id = q.account_id AND c.request_id = q.id
 			JOIN audit_events e ON e.account_id = q.account_id AND e.request_id = q.id AND e.operation = q.flow
+			CROSS JOIN ` + said + `
 			WHERE a.redacted_at IS NULL AND e.answer_digest <> ` + answered + `
 			  AND NOT (a.body IS NULL AND c.body IS NULL AND ` + responseOf + `q.id` + isAway + `)
 			UNION ALL
