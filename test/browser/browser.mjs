@@ -1,24 +1,17 @@
 // Debian's Chromium, and what no page may do in it.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import AxeBuilder from "@axe-core/playwright";
 import { chromium } from "playwright-core";
 
 // patience is how long a test waits for what must happen. On an idle machine nothing takes a tenth of it.
 const patience = 120_000;
 
-// drawn is all that a test needs of a screenshot: the page is drawn as it is now.
-const drawn = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-
-// launch starts the browser. With PICTURES=no it takes no screenshots: nobody looks at those of CI.
 export async function launch() {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
   const newContext = browser.newContext.bind(browser);
   browser.newContext = async (options) => {
     const context = await newContext(options);
     context.setDefaultTimeout(patience);
-    if (process.env.PICTURES === "no") context.on("page", (page) => { page.screenshot = () => options?.javaScriptEnabled === false || drawn(page); });
     return context;
   };
   return browser;
@@ -38,30 +31,13 @@ export async function watched(context, base) {
 // ofColors are the rules that a theme can break, and a width can't.
 const ofColors = ["color-contrast", "link-in-text-block"];
 
-// axeSource is axe as it is published for browsers. AxeBuilder's own is three times as long, and Chromium compiles it anew
-// for each page: that takes as long as what axe then does.
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-// accessible asserts that axe finds nothing wrong on a page. colors says whether the rules about colors count, too,
-// alone or not.
+// accessible asserts that axe finds nothing wrong on a page. A page without frames is
+// checked in place: to collect the results of frames, axe opens a page of its own, and
+// takes three times as long. colors says whether the rules about colors count, too, alone or not.
 export async function accessible(page, colors = "too") {
-  const violations = await (page.frames().length === 1 ? inPlace : withFrames)(page, colors);
-  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), [], page.url());
-}
-
-// inPlace checks a page without frames: to collect the results of frames, axe opens a page of its own, and takes three
-// times as long. Axe stays in the page for the next check.
-async function inPlace(page, colors) {
-  const options = { resultTypes: ["violations"] };
-  if (colors === "alone") options.runOnly = { type: "rule", values: ofColors };
-  if (colors === "not") options.rules = Object.fromEntries(ofColors.map((rule) => [rule, { enabled: false }]));
-  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axeSource);
-  return page.evaluate((options) => globalThis.axe.run(document, options).then(({ violations }) => violations), options);
-}
-
-async function withFrames(page, colors) {
-  const axe = new AxeBuilder({ page, axeSource }).options({ resultTypes: ["violations"] });
+  const axe = new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).setLegacyMode(page.frames().length === 1);
   if (colors === "alone") axe.withRules(ofColors);
   if (colors === "not") axe.disableRules(ofColors);
-  return (await axe.analyze()).violations;
+  const { violations } = await axe.analyze();
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), [], page.url());
 }

@@ -1,26 +1,69 @@
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { launch, watched } from "./browser.mjs";
-import { fetchUntil, until } from "./demo.mjs";
-import { furnished } from "./every-page.mjs";
+import { accessible, launch, watched } from "./browser.mjs";
+import { buying } from "./buyer.mjs";
+import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
 
-let demo, made, everyPage, browser, request, event, posting, firstPid;
+const shots = new URL("screenshots/", import.meta.url).pathname;
+let demo, made, browser, request, rejected, undecided, event, longest, posting, told, firstPid, email, link;
 
 before(async () => {
-  ({ demo, made, everyPage, request, event, posting, firstPid } = await furnished());
+  demo = await startDemo();
+  firstPid = demo.pid;
+  made = await furnish(demo);
+  link = (await demo.post("/v1/payment_links", { "line_items[0][price]": made.product.default_price, "line_items[0][quantity]": 1 })).id;
   browser = await launch();
+  const list = await fetchUntil(`${demo.base}/dashboard/requests?again=yes`, "req_");
+  request = list.match(/req_\w+/)[0];
+  await demo.post("/v1/charges", { amount: "a lot", currency: "usd", source: "tok_visa" }, "rejected");
+  rejected = (await fetchUntil(`${demo.base}/dashboard/requests?key=rejected`, "req_")).match(/req_\w+/)[0];
+  await demo.post("/v1/charges", { amount: 1234, currency: "usd", source: "tok_visa" }, "undecided", "retire_key");
+  undecided = (await fetchUntil(`${demo.base}/dashboard/idempotency?state=needs_review`, "undecided")).match(/req_\w+/)[0];
+  event = (await demo.get("/v1/events?limit=1")).data[0].id;
+  longest = (await demo.get("/v1/events?limit=100")).data.reduce((a, b) => (b.type.length > a.type.length ? b : a)).id; // type: a page's title
+  posting = made.survivor.balance_transaction;
+  told = made.heard.find((h) => h.path === "/broken").id;
+  await demo.post("/v1/charges", { amount: 2600, currency: "usd", source: "tok_visa", receipt_email: "jenny@example.com" });
+  email = (await fetchUntil(`${demo.base}/dashboard/emails`, "/dashboard/emails/")).match(/dashboard\/emails\/(\w+)"/)[1];
+  mkdirSync(shots, { recursive: true });
 });
 after(async () => {
   await browser?.close();
   await demo?.stop();
 });
 
+const everyPage = () => ({
+  front: "/", overview: "/dashboard", overview_month: "/dashboard?days=30&currency=usd", emails: "/dashboard/emails", email: `/dashboard/emails/${email}`, reference_objects: "/docs/api/charges/objects", charts: "/dashboard/charts", charts_quarter: "/dashboard/charts?days=90", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
+  payments_filtered: "/dashboard/payments?state=succeeded&min=45&max=nonsense&brand=visa",
+  payment: `/dashboard/payments/${made.survivor.id}`, payment_held: `/dashboard/payments/${made.held.id}`,
+  intent: `/dashboard/payments/${made.intent.id}`, intent_incomplete: `/dashboard/payments/${made.incomplete.id}`,
+  intent_held: `/dashboard/payments/${made.intentHeld.id}`, intent_declined: `/dashboard/payments/${made.declined.id}`,
+  checkout: "/dashboard/checkout", checkout_none: "/dashboard/checkout?state=expired", session: `/dashboard/checkout/${made.session.id}`,
+  session_reduced: `/dashboard/checkout/${made.reduced.id}`, payment_reduced: `/dashboard/payments/${made.reduced.payment_intent}`,
+  new: "/dashboard/new", new_payment: "/dashboard/new/payment", new_link: "/dashboard/new/link", new_customer: "/dashboard/new/customer",
+  new_product: "/dashboard/new/product", new_payment_link: "/dashboard/new/payment-link", links: "/dashboard/links", links_inactive: "/dashboard/links?state=inactive", link: `/dashboard/links/${link}`, selected: `/dashboard/payments/selected?selected=${made.survivor.id}&selected=${made.euro.id}`, activity: "/dashboard/activity", new_payout: "/dashboard/new/payout",
+  products: "/dashboard/products", products_archived: "/dashboard/products?state=archived", product: `/dashboard/products/${made.product.id}`, price: `/dashboard/prices/${made.product.default_price}`,
+  disputes: "/dashboard/disputes", disputes_none: "/dashboard/disputes?state=won", dispute: `/dashboard/disputes/${made.dispute.id}`,
+  payouts: "/dashboard/payouts", payouts_none: "/dashboard/payouts?state=failed", payout: `/dashboard/payouts/${made.payout.id}`,
+  webhooks: "/dashboard/webhooks", webhook: `/dashboard/webhooks/${made.endpoint.id}`, webhook_broken: `/dashboard/webhooks/${made.broken.id}`,
+  delivery: `/dashboard/webhooks/${made.endpoint.id}/${event}`, delivery_broken: `/dashboard/webhooks/${made.broken.id}/${told}`, clock: "/dashboard/clock",
+  customers: "/dashboard/customers", customer: `/dashboard/customers/${made.customer.id}`,
+  balance: "/dashboard/balance", ledger: "/dashboard/ledger", ledger_account: "/dashboard/ledger?account=merchant_balance", posting: `/dashboard/ledger/${posting}`,
+  requests: "/dashboard/requests", requests_filtered: "/dashboard/requests?path=/v1/charges&key=order-6027", inspector: `/dashboard/requests/${request}`, request_rejected: `/dashboard/requests/${rejected}`,
+  idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
+  idempotency_review: "/dashboard/idempotency?state=needs_review", request_undecided: `/dashboard/requests/${undecided}`,
+  events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", processes: "/dashboard/processes",
+  search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page", nowhere: "/no-such-page",
+  lab: "/lab", lab_matrix: "/lab/matrix", lab_run: "/lab/runs/ratchet/stopped",
+  docs: "/docs", chapter: "/docs/tour/02-the-engine", simulated: "/docs/simulated", errors: "/docs/errors", reference: "/docs/api", charges: "/docs/api/charges",
+});
+
 // ofLogins are pages that need a user, or that lead elsewhere while there is none: login.test.mjs looks at them.
 const ofLogins = ["/dashboard/login", "/dashboard/login/code", "/dashboard/account", "/dashboard/account/totp", "/dashboard/users"];
 
 test("every page that the dashboard has is in the list", () => {
-  const pages = Object.values(everyPage).map((path) => path.replace(/\?.*/, "")), routes = new Set();
+  const pages = Object.values(everyPage()).map((path) => path.replace(/\?.*/, "")), routes = new Set();
   for (const part of ["dashboard", "login"]) {
     const folder = new URL(`../../internal/${part}/`, import.meta.url);
     for (const file of readdirSync(folder, { recursive: true }).filter((it) => /(?<!_test)\.go$/.test(it))) {
@@ -48,8 +91,136 @@ test("a long answer of a webhook's server is shown in a cell that wraps", async 
   }
 });
 
+for (const width of [1280, 360]) {
+  test(`every page is in order, light and dark, ${width} pixels wide`, async (t) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
+    const page = await watched(context, demo.base);
+    for (const [name, path] of Object.entries(everyPage())) {
+      await t.test(name, async () => {
+        page.complaints.length = 0;
+        const answer = await page.goto(demo.base + path, { waitUntil: "load" });
+        const none = ["missing", "nowhere"].includes(name);
+        assert.equal(answer.status(), none ? 404 : 200);
+        for (const theme of ["light", "dark"]) {
+          await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+          await page.screenshot({ path: `${shots}${name}.${theme}.${width}.png`, fullPage: width === 360 && !["charges", "errors"].includes(name) });
+          // Themes differ in colors, and widths in the rest.
+          if (width === 1280) await accessible(page, theme === "light" ? "too" : "alone");
+          else if (theme === "light") await accessible(page, "not");
+        }
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+        const wide = await page.evaluate(() => [...document.querySelectorAll(".dashboard .table-wrap")].filter((it) => it.scrollWidth > it.clientWidth + 1).map((it) => it.getAttribute("aria-label")));
+        assert.deepEqual(wide, [], "tables are wider than the page");
+        assert.deepEqual(page.complaints.filter((c) => !(none && c.includes("404"))), []);
+      });
+    }
+    await context.close();
+  });
+}
+
+// buyersPages are the pages of somebody who buys: he has a cart, and an order that
+// is paid, and looks at a form and at a receipt.
+async function buyersPages(context) {
+  const page = await context.newPage(), { session } = buying(demo, browser);
+  await page.goto(`${demo.base}/shop`);
+  await page.getByRole("button", { name: "Add to cart: Mug" }).click();
+  await page.waitForURL("**/shop/cart");
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
+  await page.waitForURL("**/c/pay/cs_test_*");
+  const form = await session(), id = new URL(page.url()).pathname.split("/").pop(), receipt = `/c/pay/${id}`;
+  await demo.post(`/v1/payment_pages/${id}/confirm`, { payment_method: "pm_card_visa" });
+  const { client_reference_id: order } = await demo.get(`/v1/checkout/sessions/${id}`);
+  await page.goto(`${demo.base}/shop/orders/${order}`);
+  await page.locator('[data-state="paid"]').waitFor();
+  await page.goto(`${demo.base}/shop`);
+  await page.getByRole("button", { name: "Add to cart: Mug" }).click();
+  await page.waitForURL("**/shop/cart");
+  await page.close();
+  return { shop: "/shop", cart: "/shop/cart", order: `/shop/orders/${order}`, form: new URL(form.url).pathname, receipt };
+}
+
+// references are all pages of the API reference, which are the longest there are.
+async function references() {
+  const contents = await fetch(`${demo.base}/docs/api`).then((r) => r.text());
+  const paths = new Set([...contents.matchAll(/href="(\/docs\/api\/[\w/-]+)/g)].map(([, path]) => path));
+  assert.ok(paths.size > 15, `the reference has ${paths.size} pages`);
+  return Object.fromEntries([...paths].map((path) => [path, path]));
+}
+
+// arrival opens a page whose scripts come when it has been painted: as late as
+// they may, so that whatever they move is seen to move. Where there is something
+// live, it is told of a payment. What moves then is counted apart, and so is what moves while
+// the browser still parses the page: a slow machine paints a table before it has read all rows.
+async function arrival(context, path) {
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    const moves = globalThis.moves = [], name = (node) => node?.nodeName + "." + (node?.className ?? "");
+    new PerformanceObserver((list) => {
+      for (const { hadRecentInput, startTime, value, sources } of list.getEntries()) {
+        const { domInteractive } = performance.getEntriesByType("navigation")[0], parsing = !domInteractive || startTime < domInteractive;
+        if (!hadRecentInput) moves.push({ live: startTime > globalThis.updated, parsing, value, what: sources.map((it) => name(it.node)).join(" ") });
+      }
+    }).observe({ type: "layout-shift", buffered: true });
+    const ask = globalThis.fetch;
+    globalThis.fetch = async (address, options) => {
+      const answer = await ask(address, options);
+      if (options?.headers?.["ratchet-live"]) globalThis.updated ??= performance.now();
+      return answer;
+    };
+  });
+  const painted = () => page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0);
+  await page.route("**/*.js", (route) => painted().then(() => route.continue()));
+  await page.goto(demo.base + path, { waitUntil: "load" });
+  await painted();
+  const seen = await page.evaluate(() => {
+    const [answer] = performance.getEntriesByType("navigation"), bytes = [answer, ...performance.getEntriesByType("resource")].map((e) => e.transferSize);
+    return { bytes: bytes.reduce((sum, n) => sum + n), answered: answer.responseStart, painted: performance.getEntriesByName("first-contentful-paint")[0].startTime };
+  });
+  if (await page.locator(".live").count() > 0) {
+    await page.locator('.live[data-state="live"]').waitFor();
+    const told = page.waitForResponse((answer) => answer.request().headers()["ratchet-live"] === "1", { timeout: 2000 }).catch(() => {}); // not every page shows money
+    await demo.post("/v1/charges", { amount: 2345, currency: "usd", source: "tok_visa" });
+    await told;
+  }
+  seen.moves = await page.evaluate(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+    return globalThis.moves;
+  });
+  await page.close();
+  return seen;
+}
+
+// How soon a page is painted depends on who else uses the machine: it is told, and
+// no test fails over it. That no page waits for its scripts is a matter of fact.
+for (const width of [1280, 360]) {
+  test(`every page is light, is painted before its scripts come, and nothing on it moves by itself, ${width} pixels wide`, async (t) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 } });
+    const pages = { ...everyPage(), ...await buyersPages(context), ...width === 1280 && await references() }, seen = [], wrong = [];
+    for (const [name, path] of Object.entries(pages)) {
+      const { bytes, moves, ...times } = await arrival(context, path);
+      seen.push({ name, late: times.painted - times.answered, ...times });
+      if (!(bytes > 5000 && bytes <= 100_000)) wrong.push(`${name} weighs ${bytes} bytes`);
+      const kindOf = (it) => it.live ? "with a payment that arrives" : it.parsing ? "while it is parsed" : "as it comes";
+      for (const [kind, most] of Object.entries({ "as it comes": 0.02, "while it is parsed": 0.1, "with a payment that arrives": 0.1 })) {
+        const moved = moves.filter((it) => kindOf(it) === kind), sum = moved.reduce((sum, it) => sum + it.value, 0);
+        const what = `${name} moves by ${sum.toFixed(4)} ${kind}: ${moved.map((it) => it.what)}`;
+        if (kind !== "as it comes" && sum > 0) t.diagnostic(what);
+        if (!(sum < most)) wrong.push(what);
+      }
+    }
+    for (const [what, of] of Object.entries({ "first painted": "painted", "of these, after the first byte": "late" })) {
+      seen.sort((a, b) => a[of] - b[of]);
+      const { [of]: most, name } = seen.at(-1);
+      t.diagnostic(`${what}: ${Math.round(seen[Math.floor(seen.length / 2)][of])} ms in the median, ${Math.round(most)} ms at most (${name})`);
+    }
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+}
+
 test("every link of the dashboard leads somewhere", async () => {
-  const { missing, nowhere, ...pages } = everyPage, seen = new Set(), todo = ["/docs/api", ...Object.values(pages)];
+  const { missing, nowhere, ...pages } = everyPage(), seen = new Set(), todo = ["/docs/api", ...Object.values(pages)];
   while (todo.length > 0 && seen.size < 400) {
     const path = todo.shift();
     if (seen.has(path)) continue;

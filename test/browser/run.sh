@@ -1,32 +1,35 @@
 #!/usr/bin/env bash
-# Runs the browser tests, three files at a time, and those first that take longest. A test waits more than it works. A
-# file with a failure runs once more, alone: browsers, demos of five processes and killed servers share two cores here,
-# and not every failure is the product's. One that repeats fails the run. One that does not repeat is printed as FLAKY:
-# find its cause, because it can be a race that a customer meets.
+# Runs the browser tests in two lanes: pages.test.mjs, which takes as long as all others together, and the others. A test
+# waits more than it works. A file with a failure runs once more, alone: two browsers, two demos of five processes and a
+# killed server share two cores here, and not every failure is the product's. One that repeats fails the run. One that
+# does not repeat is printed as FLAKY: find its cause, because it can be a race that a customer meets.
 set -uo pipefail
 
-# run FILE says what came of a file when it has ended, in one piece.
+# run RESULT FILE...
 run() {
-	node --test --test-concurrency=1 --test-timeout=3600000 --test-reporter=tap "$1" >"result.$1.tap" 2>&1 </dev/null
-	local passed=$?
-	[ "$passed" = 0 ] || echo "$1" >>result.failed
-	{ flock 9; echo "# $1"; cat "result.$1.tap"; } 9>result.lock
-	return "$passed"
+	local result=$1
+	shift
+	node --test --test-concurrency=1 --test-timeout=3600000 \
+		--test-reporter=tap --test-reporter-destination=stdout \
+		--test-reporter=tap --test-reporter-destination="$result" "$@"
 }
-export -f run
 
-rm -f result.*
-longest=(looks.test.mjs arrival.test.mjs checkout.test.mjs lab.test.mjs stripejs.test.mjs)
-others=$(ls ./*.test.mjs | sed 's|^./||' | grep -vxF "$(printf '%s\n' "${longest[@]}")")
-printf '%s\n' "${longest[@]}" $others | xargs -P 3 -I{} bash -c 'run {}' && exit 0
+rm -f result.*.tap
+mapfile -t others < <(ls ./*.test.mjs | grep -v pages.test.mjs)
+run result.pages.tap pages.test.mjs >result.pages.log 2>&1 &
+run result.others.tap "${others[@]}"
+passed=$?
+wait $! || passed=1
+cat result.pages.log
+[ "$passed" = 0 ] && exit 0
 
-mapfile -t failed < <(sort result.failed)
-[ "${#failed[@]}" != 0 ] || { echo "# a failure names no file that could run again"; exit 1; }
-for file in "${failed[@]}"; do
-	sed -n "s/^ *not ok [0-9]* - /# failed in the first run: /p" "result.$file.tap"
-done
+mapfile -t failed < <(grep -h -A8 '^not ok' result.*.tap | sed -n "s/.*location: '\(.*\.test\.mjs\):.*/\1/p" | sort -u)
+if [ "$(grep -h '^not ok' result.*.tap | wc -l)" != "$(grep -h -A8 '^not ok' result.*.tap | grep -c "location: '.*\.test\.mjs:")" ] ||
+	[ "${#failed[@]}" = 0 ]; then
+	echo "# a failure names no file that could run again"
+	exit 1
+fi
+grep -h '^ *not ok' result.*.tap | sed 's/^ *not ok [0-9]* - /# failed in the first run: /'
 echo "# running again: ${failed[*]}"
-for file in "${failed[@]}"; do
-	run "$file" || exit 1
-done
+run result.again.tap "${failed[@]}" || exit 1
 echo "# FLAKY: the failures above did not repeat"
