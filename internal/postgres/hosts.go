@@ -63,17 +63,15 @@ func leaveReadOnly(config *pgconn.Config) {
 // giveUp bounds what pgx does with a connection that breaks, or whose caller gives up: it
 // asks the server, on a separate connection, to cancel the statement. never keeps it from
 // asking.
-func giveUp(never bool, leader *Leader, waits *patience) func(context.Context, *pgx.ConnConfig) error {
+func giveUp(never bool, leader *Leader) func(context.Context, *pgx.ConnConfig) error {
 	return func(ctx context.Context, config *pgx.ConnConfig) error {
 		leader.first(ctx, &config.Config)
-		waits.limit(config)
 		var connected atomic.Bool
 		dial, after := config.DialFunc, config.AfterConnect
 		config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if !connected.Load() {
 				conn, err := dial(ctx, network, address)
 				if err != nil {
-					waits.failed(err)
 					return nil, err
 				}
 				leader.opened(conn)

@@ -102,41 +102,6 @@ func TestHosts(t *testing.T) {
 		}
 	})
 
-	t.Run("a database that is too busy to connect in the usual time is reached", func(t *testing.T) {
-		t.Parallel()
-		var busy atomic.Bool
-		address, err := url.Parse(db.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		address.Host += ",localhost:" + address.Port() // another name, so that it counts as several hosts
-		pool, err := postgres.Open(soon(t), postgres.Config{URL: address.String(), Leader: new(postgres.Leader),
-			DialFunc: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if busy.Load() {
-					select {
-					case <-ctx.Done():
-						return nil, ctx.Err()
-					case <-time.After(3 * time.Second):
-					}
-				}
-				return (&net.Dialer{}).DialContext(ctx, network, addr)
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(pool.Close)
-		busy.Store(true)
-		pool.Reset()
-		for ctx := soon(t); ; {
-			if err := pool.Ping(ctx); err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				t.Fatal("each try was cut off")
-			}
-		}
-	})
-
 	t.Run("a connection on which the server refused to write is closed", func(t *testing.T) {
 		t.Parallel()
 		pool, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL, MaxConns: 1})

@@ -95,11 +95,11 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 		config.ConnConfig.DialFunc = cfg.DialFunc
 	}
 
-	waits := newPatience(&config.ConnConfig.Config)
+	limitConnecting(&config.ConnConfig.Config)
 	config.PingTimeout = pingTimeout
 	leaveReadOnly(&config.ConnConfig.Config)
 	config.ConnConfig.OnNotice = noteUnacknowledged
-	config.BeforeConnect = giveUp(cfg.NeverCancel, cfg.Leader, waits)
+	config.BeforeConnect = giveUp(cfg.NeverCancel, cfg.Leader)
 	cfg.Leader.follow(&config.ConnConfig.Config)
 
 	session := config.ConnConfig.RuntimeParams
