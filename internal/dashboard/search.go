@@ -28,7 +28,7 @@ type hit struct {
 }
 
 const (
-	// searchOver is how many of an account's newest objects of a kind are searched at most that the index lacks.
+	// searchOver is how many objects of a kind that are not in the index yet are searched at most, newest first.
 	searchOver = 10_000
 	// searchBlocks is how many blocks of older objects are read that may have what is searched for.
 	searchBlocks = 300

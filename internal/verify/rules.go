@@ -837,10 +837,13 @@ var rules = []rule{
 			SELECT (SELECT coalesce(sum(cardinality(recovery_points)), 0)
 			       FROM answers) + (SELECT coalesce(sum(cardinality(recovery_points)), 0) FROM runs)`,
 		sql: `
-			WITH journey AS NOT MATERIALIZED (
-				SELECT q.id, q.flow, q.version, coalesce(s.status, 0) AS status, s.recovery_points, s.reached_epochs,
-				       coalesce(cardinality(s.reached_at), 0) AS times, array_positions(s.reached_at, NULL) AS untimed,
-				       s.calls, c.request_id IS NOT NULL AS retired
+			WITH journey AS NOT MATERIALIZED ( -- without NULL: the last join compares all of it
+				SELECT q.id, coalesce(q.flow, '') AS flow, coalesce(q.version, 0) AS version,
+				       coalesce(s.status, 0) AS status, coalesce(s.recovery_points, '{}') AS recovery_points,
+				       coalesce(s.reached_epochs, '{}') AS reached_epochs,
+				       coalesce(cardinality(s.reached_at), 0) AS times,
+				       coalesce(array_positions(s.reached_at, NULL), '{}') AS untimed,
+				       coalesce(s.calls, '{}') AS calls, c.request_id IS NOT NULL AS retired
 				FROM (SELECT account_id, request_id, status, reached_at, reached_epochs, recovery_points,
 				    call_phases AS calls FROM answers
 				      UNION ALL SELECT account_id, request_id, NULL, reached_at, reached_epochs, recovery_points,

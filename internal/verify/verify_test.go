@@ -793,6 +793,12 @@ var damages = []damage{
 	{"a path is longer than its times", `
 		ALTER TABLE answers DROP CONSTRAINT answers_path_is_whole;
 		UPDATE answers SET reached_at = reached_at[2:]`, "", points},
+	{"a path has no times", `
+		ALTER TABLE answers ALTER COLUMN reached_at DROP NOT NULL;
+		UPDATE answers SET reached_at = NULL`, "", points},
+	{"a path has no epochs", `
+		ALTER TABLE answers ALTER COLUMN reached_epochs DROP NOT NULL;
+		UPDATE answers SET reached_epochs = NULL`, "", points},
 	{"a finished request that does not know what came of its call", `
 		ALTER TABLE answers DROP CONSTRAINT answers_calls_are_answered;
 		UPDATE answers SET call_phases = '{elsewhere}' WHERE cardinality(call_phases) = 1`, "", open},
