@@ -44,7 +44,7 @@ type Site struct {
 	log    *slog.Logger
 	pages  map[string]map[string]parse // by name and language; only buyers' pages have more than English
 	assets map[string][]byte           // by name
-	zipped map[string][]byte           // the same, as every browser takes them
+	zipped map[string]func() []byte    // the same, as every browser takes them, made when one is first asked for
 	// version is of all assets together. It is part of their address, so they can be cached forever.
 	version string
 	demo    bool
@@ -65,7 +65,7 @@ type parse func() *template.Template
 
 // New prepares the assets and finds the pages.
 func New(c Config) *Site {
-	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}, zipped: map[string][]byte{}}
+	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}, zipped: map[string]func() []byte{}}
 	sum := sha256.New()
 	for _, pattern := range [...]string{"static/*.*", "static/*/*.*"} {
 		for _, file := range must(fs.Glob(files, pattern)) {
@@ -84,7 +84,7 @@ func New(c Config) *Site {
 		s.assets[sheet] = all.Bytes()
 	}
 	for name, content := range s.assets {
-		s.zipped[name] = zip(content)
+		s.zipped[name] = sync.OnceValue(func() []byte { return zip(content) })
 	}
 	s.findPages()
 	return s
@@ -288,7 +288,7 @@ func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
-		content = s.zipped[name]
+		content = s.zipped[name]()
 	}
 	_, _ = w.Write(content)
 }

@@ -485,7 +485,7 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 			t.Fatalf("done again: %v\n%s", err, out)
 		}
 	}
-	i.work(t)
+	worker := i.work(t)
 	deadline := time.Now().Add(timeout)
 	for got, want := i.books(t, s.merchant, s.amount, j.leaves), sorted(j.leaves); !slices.Equal(got,
 		want); got = i.books(t, s.merchant, s.amount, j.leaves) {
@@ -497,6 +497,7 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 	if open := number(t, i.db, "SELECT count(*) FROM webhook_attempts WHERE ended_at IS NULL"); open > 1 {
 		t.Errorf("%d attempts to deliver have no end, want none but that of the dead", open)
 	}
+	worker.leave() // the first death's worker would otherwise work beside all others
 }
 
 // The variables that make this binary do a job instead of testing anything.

@@ -500,7 +500,7 @@ var faults = []fault{
 	{
 		name: "the digest of an answer leaves out its bytes",
 		edits: []edit{{"internal/audit/answer.go", "d.bytes(answer.Body)", "d.bytes(nil)"},
-			{"internal/verify/rules_evidence.go", "coalesce(a.body, c.body),\n", "''::bytea,\n"}},
+			{"internal/verify/rules_evidence.go", "coalesce(a.body, c.body) AS body,", "''::bytea AS body,"}},
 		pkg: "./internal/verify", test: "TestEveryDamageIsSeen/an answer says another amount",
 	},
 	{
