@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
@@ -130,62 +129,6 @@ func NewEngine(c Config) *Engine {
 
 // Connect gives the engine a port's adapter.
 func Connect[T any](e *Engine, port Port[T], adapter T) { e.adapters[port.name] = adapter }
-
-const insertFlow = `INSERT INTO flows (flow, version, digest) VALUES (@flow, @version, @digest) ON CONFLICT DO NOTHING`
-
-// A version that was registered with other points keeps those it has.
-const insertPoint = `
-	INSERT INTO recovery_points (flow, version, name, position, kind)
-	SELECT flow, version, @name, @ord, @kind FROM flows WHERE flow = @flow AND version = @version AND digest = @digest
-	ON CONFLICT DO NOTHING`
-
-const flowDigest = `SELECT digest FROM flows WHERE flow = @flow AND version = @version`
-
-// Register makes flows known to the engine and their recovery points to the
-// database. It fails if a port that a flow uses is not connected, and if a
-// version's points differ from those already there: requests may stand on them,
-// so a change needs a new version.
-func (e *Engine) Register(ctx context.Context, flows ...flow) error {
-	for _, f := range flows {
-		d := f.flowDefinition()
-		for _, p := range d.points {
-			if p.connected == nil {
-				continue
-			}
-			if err := p.connected(e.adapters); err != nil {
-				return fmt.Errorf("register %s version %d: %w", d.name, d.version, err)
-			}
-		}
-		if err := e.registerPoints(ctx, d); err != nil {
-			return err
-		}
-		e.flows[d.key()] = f
-	}
-	return nil
-}
-
-func (e *Engine) registerPoints(ctx context.Context, d *definition) error {
-	k := d.key()
-	batch := &pgx.Batch{}
-	batch.Queue(insertFlow, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version, "digest": d.digest()})
-	for i, p := range d.points {
-		batch.Queue(insertPoint, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version, "digest": d.digest(),
-			"name": p.name, "ord": int16(i + 1), "kind": p.kind})
-	}
-	if err := e.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("register %s version %d: %w", k.Flow, k.Version, err)
-	}
-	var digest string
-	err := e.pool.QueryRow(ctx, flowDigest, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version}).Scan(&digest)
-	if err != nil {
-		return fmt.Errorf("register %s version %d: %w", k.Flow, k.Version, err)
-	}
-	if digest != d.digest() {
-		return fmt.Errorf("the recovery points of %s version %d have changed since it was first deployed: "+
-			"give it a new version", k.Flow, k.Version)
-	}
-	return nil
-}
 
 // Known are the flow versions this engine can execute.
 func (e *Engine) Known() []idempotency.FlowVersion {

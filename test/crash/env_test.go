@@ -230,9 +230,10 @@ func (r request) by(client *http.Client, p *process, headers ...string) (answer,
 	return answer{response.StatusCode, string(body), response.Header.Get("Idempotent-Replayed") == "true"}, err
 }
 
-// until sends the request until its answer is final, as a client's retries do.
+// until sends the request until its answer is final, as a client's retries do. More often, the many clients of the
+// matrix that wait for a death to be noticed would keep its processors busy.
 func (r request) until(p *process) (answer, error) {
-	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(150 * time.Millisecond) {
 		a, err := r.to(p)
 		if err == nil && a.final() {
 			return a, nil

@@ -117,7 +117,7 @@ func (l *load) turn(n int) {
 // what it made.
 func (l *load) do(r request, amount int64) string {
 	began := time.Now()
-	for deadline := began.Add(l.waits); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := began.Add(l.waits); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if l.over.Load() {
 			return ""
 		}

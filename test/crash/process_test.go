@@ -157,7 +157,7 @@ func (p *process) end() {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never happened that %s", what)
 		}
