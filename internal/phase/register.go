@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The flows of a call are one set, and so are their points: a process starts with one round trip, however many flows it
-// has. Processes that start together insert in the same order, so that they do not wait for each other in a circle.
+// One batch of these registers any number of flows: a process that starts asks the database once, not for each. Rows
+// are inserted in the same order everywhere: processes that start at the same time do not deadlock.
 const (
 	insertFlows = `
 	INSERT INTO flows (flow, version, digest)
