@@ -106,7 +106,7 @@ var faults = []fault{
 	},
 	{
 		name:  "a flow is registered though its port is not connected",
-		edits: []edit{{"internal/phase/engine.go", "if p.connected == nil {", "if true {"}},
+		edits: []edit{{"internal/phase/register.go", "if p.connected == nil {", "if true {"}},
 		pkg:   phaseTest,
 		test:  "TestRegister/a flow whose port is not connected is refused, by name, and nothing is registered",
 	},
