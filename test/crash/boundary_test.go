@@ -70,24 +70,22 @@ type death struct {
 	stored bool // after the first transaction had left
 }
 
-// sample is how many boundaries of an operation are tried with a finisher where not every one is.
-func (o operation) sample(f *finisher) int {
+// sample is how many boundaries of an operation are tried with each finisher where not every one is.
+func (o operation) sample() int {
 	switch {
 	case o.small:
 		return 1
 	case o.twin:
 		return 2
-	case f.every:
-		return 6
 	}
-	return 4
+	return 8
 }
 
 // choose picks the boundaries to die at: all, or the same sample in every run.
 func (o operation) choose(f *finisher, of int) []int {
 	chosen := rand.New(rand.NewPCG(sampleSeed, uint64(crc32.ChecksumIEEE([]byte(o.name+f.name))))).Perm(of)
 	if !full && !(o.every && f.every) {
-		chosen = chosen[:min(of, o.sample(f))]
+		chosen = chosen[:min(of, o.sample())]
 	}
 	slices.Sort(chosen)
 	return chosen

@@ -179,7 +179,7 @@ func TestEveryBoundaryOfADelivery(t *testing.T) {
 				t.Fatal(err)
 			}
 			passed := strings.Split(strings.TrimSpace(string(text)), "\n")
-			f := &finisher{name: "by the next delivery", every: true}
+			f := &finisher{name: "by the next delivery"}
 			for _, before := range (operation{name: d.kind}).choose(f, len(passed)) {
 				t.Run(strconv.Itoa(before+1)+" "+passed[before], func(t *testing.T) {
 					t.Parallel()

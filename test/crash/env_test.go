@@ -230,8 +230,8 @@ func (r request) by(client *http.Client, p *process, headers ...string) (answer,
 	return answer{response.StatusCode, string(body), response.Header.Get("Idempotent-Replayed") == "true"}, err
 }
 
-// until sends the request until its answer is final, as a client's retries do. More often, the many clients of the
-// matrix that wait for a death to be noticed would keep its processors busy.
+// until sends the request until its answer is final, as a client's retries do. With a shorter pause, the many clients
+// of the matrix that wait until a death is noticed would keep the processors busy.
 func (r request) until(p *process) (answer, error) {
 	for deadline := time.Now().Add(timeout); ; time.Sleep(150 * time.Millisecond) {
 		a, err := r.to(p)

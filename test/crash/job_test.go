@@ -433,7 +433,7 @@ func TestEveryBoundaryOfAJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			passed := strings.Split(strings.TrimSpace(string(text)), "\n")
-			chosen := operation{name: j.name}.choose(&finisher{name: "by a worker", every: true}, len(passed))
+			chosen := operation{name: j.name}.choose(&finisher{name: "by a worker"}, len(passed))
 			if !full {
 				chosen = chosen[:min(len(chosen), jobSample)]
 			}
