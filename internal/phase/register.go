@@ -8,12 +8,13 @@ import (
 )
 
 // One batch of these registers any number of flows: a process that starts asks the database once, not for each. Rows
-// are inserted in the same order everywhere: processes that start at the same time do not deadlock.
+// are inserted in the same order everywhere: processes that start at the same time do not deadlock. The parameters have
+// one element for each point, and every flow has points.
 const (
 	insertFlows = `
 	INSERT INTO flows (flow, version, digest)
-	SELECT flow, version, digest FROM unnest(@flows::text[], @versions::smallint[], @digests::text[])
-	    f (flow, version, digest)
+	SELECT DISTINCT flow, version, digest FROM unnest(@flows::text[], @versions::smallint[], @digests::text[])
+	    p (flow, version, digest)
 	ORDER BY flow, version
 	ON CONFLICT DO NOTHING`
 
@@ -28,11 +29,10 @@ const (
 	ON CONFLICT DO NOTHING`
 
 	changedFlows = `
-	SELECT flow, version
-	FROM unnest(@flows::text[], @versions::smallint[], @digests::text[]) f (flow, version, digest)
+	SELECT flow || ' version ' || version
+	FROM unnest(@flows::text[], @versions::smallint[], @digests::text[]) p (flow, version, digest)
 	JOIN flows registered USING (flow, version)
-	WHERE registered.digest <> f.digest
-	ORDER BY flow, version`
+	WHERE registered.digest <> p.digest`
 )
 
 // Register makes flows known to the engine and their recovery points to the
@@ -61,31 +61,24 @@ func (e *Engine) Register(ctx context.Context, flows ...flow) error {
 }
 
 func (e *Engine) registerPoints(ctx context.Context, registered []flow) error {
-	var flows, digests, flowsOfPoints, digestsOfPoints, names, kinds []string
-	var versions, versionsOfPoints, positions []int16
+	var flows, digests, names, kinds []string
+	var versions, positions []int16
 	for _, f := range registered {
 		d := f.flowDefinition()
 		k, digest := d.key(), d.digest()
-		flows, versions, digests = append(flows, k.Flow), append(versions, k.Version), append(digests, digest)
 		for i, p := range d.points {
-			flowsOfPoints, versionsOfPoints = append(flowsOfPoints, k.Flow), append(versionsOfPoints, k.Version)
-			digestsOfPoints, names = append(digestsOfPoints, digest), append(names, p.name)
-			positions, kinds = append(positions, int16(i+1)), append(kinds, p.kind)
+			flows, versions, digests = append(flows, k.Flow), append(versions, k.Version), append(digests, digest)
+			names, positions, kinds = append(names, p.name), append(positions, int16(i+1)), append(kinds, p.kind)
 		}
 	}
-	all := pgx.StrictNamedArgs{"flows": flows, "versions": versions, "digests": digests}
+	of := pgx.StrictNamedArgs{"flows": flows, "versions": versions, "digests": digests}
 	batch := &pgx.Batch{}
-	batch.Queue(insertFlows, all)
-	batch.Queue(insertPoints, pgx.StrictNamedArgs{"flows": flowsOfPoints, "versions": versionsOfPoints,
-		"digests": digestsOfPoints, "names": names, "positions": positions, "kinds": kinds})
+	batch.Queue(insertFlows, of)
+	batch.Queue(insertPoints, pgx.StrictNamedArgs{"flows": flows, "versions": versions, "digests": digests,
+		"names": names, "positions": positions, "kinds": kinds})
 	var changed []string
-	batch.Queue(changedFlows, all).Query(func(rows pgx.Rows) (err error) {
-		changed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (of string, err error) {
-			var flow string
-			var version int
-			err = row.Scan(&flow, &version)
-			return fmt.Sprintf("%s version %d", flow, version), err
-		})
+	batch.Queue(changedFlows, of).Query(func(rows pgx.Rows) (err error) {
+		changed, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
 	if err := e.pool.SendBatch(ctx, batch).Close(); err != nil {
