@@ -29,7 +29,8 @@ type Bank struct {
 	history    []*operation          // oldest first, reversals included
 	parts      []acquirer.SettledPart
 
-	acknowledged map[string]bool // ids of parts, since this process began
+	acknowledged map[string]time.Time // ids of parts, since this process began
+	resends      int                  // how often Resend was called
 }
 
 // record is a line of the file.
@@ -56,7 +57,7 @@ func Open(path string) (*Bank, error) {
 		references: map[string]*operation{},
 		payments:   map[string]*payment{},
 
-		acknowledged: map[string]bool{},
+		acknowledged: map[string]time.Time{},
 	}, nil
 }
 

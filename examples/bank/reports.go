@@ -107,14 +107,15 @@ func (b *Bank) Authorizations(_ context.Context, from, to time.Time) (all []acqu
 	return all, err
 }
 
-// Resend has the parts since a time sent again.
+// Resend has the parts sent again that were settled or acknowledged since a time.
 func (b *Bank) Resend(_ context.Context, from time.Time) error {
 	return b.locked(func() error {
 		for _, part := range b.parts {
-			if !part.At.Before(from) {
+			if !part.At.Before(from) || !b.acknowledged[part.ID].Before(from) {
 				delete(b.acknowledged, part.ID)
 			}
 		}
+		b.resends++
 		return nil
 	})
 }
@@ -168,9 +169,11 @@ func (b *Bank) nextPart() *acquirer.SettledPart {
 func (b *Bank) Notify(ctx context.Context, url, secret string) {
 	for ctx.Err() == nil {
 		var due []acquirer.SettledPart
+		var resends int
 		_ = b.locked(func() error { // books that cannot be read now can be read in a moment
+			resends = b.resends
 			for _, part := range b.parts {
-				if !b.acknowledged[part.ID] {
+				if b.acknowledged[part.ID].IsZero() {
 					due = append(due, part)
 				}
 			}
@@ -179,7 +182,9 @@ func (b *Bank) Notify(ctx context.Context, url, secret string) {
 		for _, part := range due {
 			if post(ctx, url, secret, part) {
 				b.mu.Lock()
-				b.acknowledged[part.ID] = true
+				if b.resends == resends { // otherwise it is to come again
+					b.acknowledged[part.ID] = time.Now()
+				}
 				b.mu.Unlock()
 			}
 		}

@@ -17,7 +17,7 @@ type Reports interface {
 	Settlement(ctx context.Context, from, to time.Time) ([]SettlementLine, error)
 	// Authorizations lists the authorizations of which anything was executed in a time.
 	Authorizations(ctx context.Context, from, to time.Time) ([]Authorization, error)
-	// Resend has the acquirer send its notifications since a time again.
+	// Resend has the acquirer send again what happened or was acknowledged since a time.
 	Resend(ctx context.Context, from time.Time) error
 }
 

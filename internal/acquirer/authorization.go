@@ -16,7 +16,7 @@ import (
 // RFC 3339, from inclusive.
 const AuthorizationsPath = "/authorizations"
 
-// ResendPath has the acquirer send all notifications since ?from=… again.
+// ResendPath has the acquirer send all notifications again that happened or were acknowledged since ?from=….
 const ResendPath = "/notifications/resend"
 
 // Authorization is a payment as the acquirer keeps it, with all that moved its money.
@@ -78,8 +78,8 @@ func (c *Client) Authorizations(ctx context.Context, from, to time.Time) (all []
 	}
 }
 
-// Resend has the acquirer send its notifications since a time again. The inbox applies
-// only those that it has not applied.
+// Resend has the acquirer send again what happened or was acknowledged since a time. The inbox applies only what it has
+// not applied.
 func (c *Client) Resend(ctx context.Context, from time.Time) error {
 	resp, err := c.report(ctx, http.MethodPost, ResendPath, url.Values{"from": {from.UTC().Format(time.RFC3339Nano)}})
 	if err != nil {

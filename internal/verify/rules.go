@@ -10,6 +10,9 @@ type rule struct {
 	count   string // how many there are
 	sql     string
 	since   scope // what an incremental run looks at
+
+	// hidden: the rule reads what the worker's role may not, such as the hashes of passwords.
+	hidden bool
 }
 
 // legsOf are the legs of posting p. Element n of each of its arrays is leg n.

@@ -269,7 +269,7 @@ func ForWorker(
 	ctx context.Context, pool *pgxpool.Pool, auditKeys secret.Keys, since time.Time,
 ) (*worker.Verified, error) {
 	report, err := Run(ctx, Config{Pool: pool, AuditKeys: auditKeys, AllowEmpty: true, Since: since,
-		AtMost: newestAtMost, Politely: true, OnlyOne: true})
+		AtMost: newestAtMost, Politely: true, OnlyOne: true, AsWorker: true})
 	if errors.Is(err, ErrRunning) {
 		return nil, nil
 	}

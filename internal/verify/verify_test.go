@@ -377,6 +377,20 @@ func TestBooksThatAreInOrder(t *testing.T) {
 			t.Errorf("%q was checked on nothing", c.Rule)
 		}
 	}
+
+	t.Run("the role of a worker may read what a worker checks", func(t *testing.T) {
+		pool := b.app.DB.PoolAs(t, "ratchet_worker")
+		for name, since := range map[string]time.Time{"in full": {}, "what is new": time.Now().Add(-time.Hour)} {
+			found, err := ForWorker(t.Context(), pool, chainKey, since)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.Rules < 20 || len(found.Violations) > 0 || len(found.Unchecked) > 0 {
+				t.Errorf("%s: %d rules hold; violated: %v; not checked: %v", name, found.Rules, found.Violations,
+					found.Unchecked)
+			}
+		}
+	})
 }
 
 // A rule reads whole tables. The time limit of a session is for requests.

@@ -141,11 +141,26 @@ func (c *conformance) notificationsArrive(t *testing.T) {
 		inbox.wait(t, about, 2) // the inbox acknowledges the second
 	})
 
-	t.Run("each comes again when it is asked for", func(t *testing.T) {
+	resend := func(t *testing.T) {
+		t.Helper()
 		if err := c.Adapter.Resend(t.Context(), time.Now().Add(-apart)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	t.Run("each comes again when it is asked for", func(t *testing.T) {
+		resend(t)
 		inbox.wait(t, about, 3)
+	})
+
+	t.Run("each comes again when it is asked for while it is delivered", func(t *testing.T) {
+		came := len(inbox.received(about))
+		answer := inbox.hold()
+		defer answer()
+		resend(t)
+		inbox.wait(t, about, came+1)
+		resend(t)
+		answer()
+		inbox.wait(t, about, came+2)
 	})
 
 	t.Run("each has one ID, however often it comes", func(t *testing.T) {
@@ -191,6 +206,16 @@ type inbox struct {
 	mu       sync.Mutex
 	bodies   [][]byte
 	unsigned []string
+	held     chan struct{} // closed when it may answer; nil: it may
+}
+
+// hold makes the inbox keep its answers back until answer is called.
+func (i *inbox) hold() (answer func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	held := make(chan struct{})
+	i.held = held
+	return sync.OnceFunc(func() { close(held) })
 }
 
 func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -198,18 +223,27 @@ func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = acquirer.CheckSignature(i.secret, r.Header.Get(acquirer.SignatureHeader), body, time.Now())
 	}
+	status, held := i.take(body, err)
+	if held != nil {
+		<-held
+	}
+	w.WriteHeader(status)
+}
+
+// take keeps a notification, and says how to answer it, and when: when held is closed, or at once where it is nil.
+func (i *inbox) take(body []byte, err error) (status int, held chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err != nil {
 		i.unsigned = append(i.unsigned, err.Error())
-		w.WriteHeader(http.StatusBadRequest)
-		return
+		return http.StatusBadRequest, nil
 	}
 	came := slices.ContainsFunc(i.bodies, func(b []byte) bool { return string(b) == string(body) })
 	i.bodies = append(i.bodies, body)
 	if !came {
-		w.WriteHeader(http.StatusServiceUnavailable)
+		return http.StatusServiceUnavailable, i.held
 	}
+	return http.StatusOK, i.held
 }
 
 func (i *inbox) received(about func([]byte) bool) (found [][]byte) {

@@ -75,11 +75,15 @@ func period(r *http.Request) (from, to time.Time, err error) {
 	return from, to, err
 }
 
+// The receiver may have lost what it acknowledged since a time, however old it is. The acknowledgment of a notice that
+// is being sent now may count no more when it arrives, so that notice comes once more after it.
 const resendNotices = `
-	UPDATE acquirer.outbox SET acknowledged_at = NULL, attempts = 0, due_at = now()
-	WHERE acknowledged_at IS NOT NULL AND at >= @from`
+	UPDATE acquirer.outbox
+	SET acknowledged_at = NULL, attempts = 0, due_at = now(),
+	    repeats = CASE WHEN acknowledged_at IS NULL THEN greatest(repeats, 1) ELSE repeats END
+	WHERE at >= @from OR acknowledged_at >= @from OR acknowledged_at IS NULL AND attempts > 0`
 
-// postResend has the announcer send what was acknowledged since a time once more.
+// postResend has the announcer send once more what happened or was acknowledged since a time.
 func (s *Simulator) postResend(w http.ResponseWriter, r *http.Request) {
 	from, err := time.Parse(time.RFC3339Nano, r.URL.Query().Get("from"))
 	if err != nil {

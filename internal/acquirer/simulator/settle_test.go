@@ -3,7 +3,9 @@ package simulator_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -133,6 +135,32 @@ func TestSettlement(t *testing.T) {
 			if m.Authorization != sold.Reference {
 				t.Errorf("the %s is of %s, want %s", m.Kind, m.Authorization, sold.Reference)
 			}
+		}
+	})
+
+	t.Run("a resend repeats what was acknowledged since a time, however old it is", func(t *testing.T) {
+		t.Parallel()
+		d := setup(t)
+		conn, err := pgx.Connect(t.Context(), d.databaseURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		_, err = conn.Exec(t.Context(), `
+			INSERT INTO acquirer.outbox (id, kind, body, at, due_at, repeats, acknowledged_at)
+			SELECT id, 'batch.settled', '{}', at, at, 0, acknowledged_at
+			FROM (VALUES ('old', now() - interval '2 hours', now() - interval '1 hour'),
+				('late', now() - interval '2 hours', now()), ('new', now(), now())) n (id, at, acknowledged_at)`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Client().Resend(t.Context(), time.Now().Add(-10*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := conn.Query(t.Context(), "SELECT id FROM acquirer.outbox WHERE acknowledged_at IS NULL ORDER BY id")
+		again, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil || !slices.Equal(again, []string{"late", "new"}) {
+			t.Errorf("%v are sent again (%v)", again, err)
 		}
 	})
 }
