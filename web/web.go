@@ -161,6 +161,7 @@ type Page struct {
 	Layout    string // the frame it is rendered in: "" is the site's, "buyer" the paying customer's
 	Here      string // the entry of the navigation that the page belongs to
 	Dashboard bool   // one of the dashboard's: with its side
+	Shows     string // what the page is up to date with, as the dashboard's stream says it; "": not known
 	Flash     string // something that was just done
 	Wrong     bool   // or that was not
 	CSRF      string

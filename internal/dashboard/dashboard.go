@@ -126,7 +126,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // StopStreams ends the streams that pages keep open, for which a server that shuts down
 // would otherwise wait. Call it once.
-func (s *Server) StopStreams() { close(s.watch.over) }
+func (s *Server) StopStreams() {
+	close(s.watch.over)
+	s.watch.end()
+}
 
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
 	s.guard.Render(w, r, status, name, page)
@@ -137,6 +140,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) { s.gua
 // page sends what a handler answers.
 func (s *Server) page(show ui.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		shows := s.watch.now()
 		p, err := show(r)
 		switch {
 		case errors.Is(err, ui.ErrNotFound):
@@ -156,7 +160,7 @@ func (s *Server) page(show ui.Handler) http.HandlerFunc {
 			}
 			http.Redirect(w, r, p.To, http.StatusSeeOther)
 		default:
-			p.Views = viewsOf(r)
+			p.Views, p.Shows = viewsOf(r), shows
 			s.render(w, r, p.Status, p.Template, p.Page)
 		}
 	}

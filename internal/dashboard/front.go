@@ -35,12 +35,14 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) {
 		Duel: []page.Lane{s.lab.Recorded("naive", "answer-not-recorded"),
 			s.lab.Recorded("ratchet", "answer-not-recorded")}}
 	shown.Kills = shown.Known && s.Supervisor != nil
+	var shows string
 	if shown.Known {
+		shows = s.watch.now()
 		if shown.Proof, err = s.facts.get(r.Context()); err != nil {
 			s.fail(w, r, err)
 			return
 		}
 	}
 	s.render(w, r, http.StatusOK, "site/front",
-		web.Page{Title: "Your card is charged once", Here: "front", Data: shown})
+		web.Page{Title: "Your card is charged once", Here: "front", Shows: shows, Data: shown})
 }

@@ -57,6 +57,10 @@ const (
 	watchFailing = time.Second
 )
 
+// watchOn is how long the watcher goes on after the last page was closed. A reader who follows a link closes one page
+// before the next is rendered, and the next one says which state it shows.
+const watchOn = 30 * time.Second
+
 // watcher asks the database what has changed, once for all open pages, and not at all
 // while no page is open. It never listens to the money's transactions: a NOTIFY in one
 // of them would make all of them commit one after the other.
@@ -68,9 +72,10 @@ type watcher struct {
 	mu      sync.Mutex
 	clients map[chan versions]struct{}
 	over    chan struct{} // closed when the server stops
-	stop    context.CancelFunc
-	last    versions
-	changed time.Time // when the last look found something new
+	stop    context.CancelFunc // nil while nothing looks
+	ending  *time.Timer        // after the last page was closed
+	last    versions           // zero before the first look
+	changed time.Time          // when the last look found something new
 }
 
 func newWatcher(pool *pgxpool.Pool, recent *recent.Log, log *slog.Logger) *watcher {
@@ -83,11 +88,14 @@ func (w *watcher) join(client chan versions) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clients[client] = struct{}{}
-	if len(w.clients) == 1 {
+	if w.ending != nil {
+		w.ending.Stop()
+	}
+	if w.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		w.stop, w.last = stop, versions{}
 		go w.run(ctx)
-	} else {
+	} else if w.last != (versions{}) {
 		client <- w.last
 	}
 }
@@ -97,8 +105,30 @@ func (w *watcher) leave(client chan versions) {
 	defer w.mu.Unlock()
 	delete(w.clients, client)
 	if len(w.clients) == 0 {
-		w.stop()
+		w.ending = time.AfterFunc(watchOn, w.end)
 	}
+}
+
+// end stops looking, unless a page is open.
+func (w *watcher) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.clients) == 0 && w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+}
+
+// now is the state of each topic at the last look. A page that is read from the database after it shows at least
+// this state. While nothing looks, nothing is known, and the result is "".
+func (w *watcher) now() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stop == nil || w.last == (versions{}) {
+		return ""
+	}
+	text, _ := json.Marshal(w.last) // texts always encode
+	return string(text)
 }
 
 func (w *watcher) run(ctx context.Context) {
@@ -109,7 +139,7 @@ func (w *watcher) run(ctx context.Context) {
 		rest := max(watchEvery, watchRest*time.Since(began))
 		if err == nil {
 			now.Requests += fmt.Sprintf("/%d", w.recent.Rejections())
-			w.broadcast(now)
+			w.broadcast(ctx, now)
 		} else if ctx.Err() == nil {
 			rest = watchFailing
 			w.log.Warn("watch", "error", err)
@@ -123,10 +153,10 @@ func (w *watcher) run(ctx context.Context) {
 }
 
 // broadcast keeps only the newest for a client that is slow.
-func (w *watcher) broadcast(now versions) {
+func (w *watcher) broadcast(ctx context.Context, now versions) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now == w.last {
+	if now == w.last || ctx.Err() != nil {
 		return
 	}
 	w.last, w.changed = now, time.Now()
@@ -139,12 +169,11 @@ func (w *watcher) broadcast(now versions) {
 	}
 }
 
-// changedSince reports whether something may have changed since then. While no page is
-// open the watcher does not look, so it may have.
+// changedSince reports whether something may have changed since then. While nothing looks, it may have.
 func (w *watcher) changedSince(then time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.clients) == 0 || w.changed.After(then)
+	return w.stop == nil || w.changed.After(then)
 }
 
 const heartbeat = 15 * time.Second

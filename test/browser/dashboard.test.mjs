@@ -341,6 +341,36 @@ test("the proof on the first page counts by itself", async () => {
   assert.equal(await page.locator(".proof .alarm").count(), 0);
 });
 
+test("a customer who is created after a page was rendered and before its stream opens appears by itself", async () => {
+  const page = await open("/");
+  await page.locator('.live[data-state="live"]').waitFor();
+  for (const after of ["another page", "no page was open"]) {
+    let openStream;
+    const opened = new Promise((resolve) => { openStream = resolve; });
+    await page.route("**/dashboard/stream", async (route) => { await opened; await route.continue(); });
+    await page.goto(`${demo.base}/dashboard/customers`);
+    const customer = await demo.post("/v1/customers", { name: `Late after ${after}` });
+    openStream();
+    await page.locator(`[data-key="${customer.id}"]`).waitFor({ timeout: 20_000 }).catch((err) => assert.fail(`after ${after}: ${err}`));
+    await page.unroute("**/dashboard/stream");
+    await demo.kill(); // nothing has looked at the database before the next page
+    await until(() => demo.get("/v1/balance").catch(() => undefined));
+  }
+});
+
+test("a page whose update fails is updated later, though nothing changes any more", async () => {
+  const page = await open("/dashboard/payments");
+  await page.locator('.live[data-state="live"]').waitFor();
+  for (const fail of [(route) => route.abort(), (route) => route.fulfill({ status: 503 }), (route) => route.fulfill({ status: 429 })]) {
+    let failed = 0;
+    await page.route("**/dashboard/payments", (route) => failed++ < 3 ? fail(route) : route.continue());
+    const charge = await demo.post("/v1/charges", { amount: 1237, currency: "usd", source: "tok_visa" });
+    await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });
+    assert.ok(failed > 3, `${failed} updates`);
+    await page.unroute("**/dashboard/payments");
+  }
+});
+
 test("a page that is open while the server dies says so, and comes back by itself", async () => {
   const page = await open("/dashboard/payments");
   await page.locator('.live[data-state="live"]').waitFor();

@@ -6,7 +6,10 @@
 import { refresh as refreshTimes } from "./time.js";
 
 const regions = new Set();
-let source, timer, versions = {};
+let source, timer;
+
+// versions name the state of each topic that this page shows. Where the page could not say it, all are news.
+let versions = JSON.parse(document.body.dataset.shows ?? "{}");
 
 // The tab's icon has a dot while the server is away, and after news in a tab that nobody looked at.
 const icon = document.querySelector('link[rel="icon"]'), plain = icon?.getAttribute("href");
@@ -43,7 +46,7 @@ function tell(state, news) {
 }
 
 function hear(now) {
-  const changed = Object.keys(now).filter((topic) => topic in versions && versions[topic] !== now[topic]);
+  const changed = Object.keys(now).filter((topic) => versions[topic] !== now[topic]);
   versions = now;
   if ([...regions].some((region) => region.topics.some((topic) => changed.includes(topic)))) schedule();
 }
@@ -90,15 +93,17 @@ function disconnect() {
   wanted = release = undefined;
 }
 
-function schedule() {
+function schedule(pause = 60) {
   clearTimeout(timer);
-  timer = setTimeout(update, 60);
+  timer = setTimeout(update, pause);
 }
 
+const retryAfter = 2000;
 async function update() {
   let answer;
   try {
     answer = await fetch(location.href, { headers: { accept: "text/html", "ratchet-live": "1" } }); // it does not count as using the session
+    if (answer.status === 429 || answer.status >= 500) schedule(retryAfter);
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (page.title && page.title !== document.title) {
@@ -109,15 +114,15 @@ async function update() {
     refreshTimes();
     settle();
   } catch {
-    say("reconnecting"); // the stream notices, too, and comes back
+    say("reconnecting"); // the stream notices, too, and comes back. It does not say again what has changed.
+    schedule(retryAfter);
   }
 }
 
 // What is about to change is looked at again: [data-unsettled].
 function settle() {
   if (!document.hidden && [...regions].some((region) => region.querySelector("[data-unsettled]"))) {
-    clearTimeout(timer);
-    timer = setTimeout(update, 1500);
+    schedule(1500);
   }
 }
 
