@@ -29,7 +29,7 @@ import (
 )
 
 // timeout is only for a machine that has come to a standstill.
-const timeout = time.Minute
+const timeout = 5 * time.Minute
 
 // running is a demo that has printed its banner.
 type running struct {

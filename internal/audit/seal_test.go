@@ -62,7 +62,7 @@ func TestABacklogIsSealedBlockByBlock(t *testing.T) {
 		want := []int{sealAtOnce, sealAtOnce, rowsTogether}
 		var sealed []int
 		// A transaction of another test on this server may be older than the rows, and is waited for.
-		for deadline := time.Now().Add(time.Minute); len(sealed) < len(want) && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(5 * time.Minute); len(sealed) < len(want) && time.Now().Before(deadline); {
 			rows, err := Sealer{Pool: db.Pool, Keys: secret.OneKey([]byte("a key"))}.Seal(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ func (s *env) payDaily(t *testing.T, config process.Config) (id string) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- process.Work(ctx, config) }()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
 	for s.count(t, "SELECT count(*) FROM payouts WHERE status <> 'new'") == 0 {
 		if time.Now().After(deadline) {
 			t.Fatalf("the worker made no payout: %s", s.log)

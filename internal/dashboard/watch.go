@@ -71,7 +71,7 @@ type watcher struct {
 
 	mu      sync.Mutex
 	clients map[chan versions]struct{}
-	over    chan struct{} // closed when the server stops
+	over    chan struct{}      // closed when the server stops
 	stop    context.CancelFunc // nil while nothing looks
 	ending  *time.Timer        // after the last page was closed
 	last    versions           // zero before the first look

@@ -154,7 +154,7 @@ func TestCount(t *testing.T) {
 		for range 2 {
 			c := daysum.NewCounter(b.PoolAs(t, "ratchet_worker"))
 			workers.Go(func() {
-				for end := time.Now().Add(time.Minute); time.Now().Before(end) && t.Context().Err() == nil; {
+				for end := time.Now().Add(5 * time.Minute); time.Now().Before(end) && t.Context().Err() == nil; {
 					steps, err := c.Count(t.Context())
 					if err != nil {
 						t.Error(err)
@@ -199,9 +199,9 @@ func TestCount(t *testing.T) {
 // eventuallyCounts waits for the transactions of other databases on the server, which end sooner or later.
 func eventuallyCounts(t *testing.T, b *bundle, c *daysum.Counter) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); b.count(t, c) == 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); b.count(t, c) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("nothing was counted within a minute")
+			t.Fatal("nothing was counted within five minutes")
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (s *shop) atOnce(t *testing.T, clients int, path, form string) (answers []a
 	for range clients {
 		all.Go(func() {
 			key := rand.Text()
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 				a := s.ask(t, path, form, key)
 				switch a.status {
 				case http.StatusTooManyRequests, http.StatusConflict, http.StatusServiceUnavailable:

@@ -358,7 +358,7 @@ func TestSettlementBatches(t *testing.T) {
 // untilAccepted delivers a part until it is accepted, as the acquirer does.
 func (s *shop) untilAccepted(t *testing.T, p acquirer.SettledPart) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		switch status := s.report(t, p); status {
 		case http.StatusOK:
 			return
@@ -368,5 +368,5 @@ func (s *shop) untilAccepted(t *testing.T, p acquirer.SettledPart) {
 			return
 		}
 	}
-	t.Errorf("%s was not accepted within a minute", p.ID)
+	t.Errorf("%s was not accepted within five minutes", p.ID)
 }

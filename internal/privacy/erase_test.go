@@ -370,7 +370,7 @@ func (s *shop) sealAll(t *testing.T) {
 	t.Helper()
 	const unsealed = `
 		SELECT count(*) FROM audit_events WHERE xid >= coalesce((SELECT max(to_xid) FROM audit_blocks), 0)`
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if _, err := (audit.Sealer{Pool: s.pool, Keys: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}

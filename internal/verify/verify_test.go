@@ -263,7 +263,7 @@ func (b *books) forget(t *testing.T, subject string) {
 // applyWaiting has the messages applied that came too early, as a worker does.
 func (b *books) applyWaiting(t *testing.T, p *process.API) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var waiting int
 		err := b.ours.QueryRow(t.Context(), "SELECT count(*) FROM inbox WHERE state <> 'applied'").Scan(&waiting)
 		if err != nil {
@@ -1249,36 +1249,56 @@ const triggersOff = `DO $$ DECLARE t text; BEGIN
 
 func TestEveryDamageIsSeen(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	for _, d := range damages {
-		t.Run(d.what, func(t *testing.T) {
-			ours, theirs := begin(t, b.ours), begin(t, b.theirs)
-			if d.ours != "" && d.rule != secondRule && d.rule != accounts {
-				if _, err := ours.Exec(t.Context(), triggersOff); err != nil {
-					t.Fatal(err)
-				}
-			}
-			exec(t, ours, d.ours)
-			if d.theirs != "" {
-				exec(t, theirs, "ALTER TABLE acquirer.movements DISABLE TRIGGER ALL")
-				exec(t, theirs, d.theirs)
-			}
-			side := readBefore(t.Context(), simulator.Records{DB: theirs})
-			report, err := Config{AuditKeys: chainKey}.prove(t.Context(), ours, side)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, c := range report.Checks {
-				if c.Unchecked != "" {
-					t.Errorf("%q could not be checked: %s", c.Rule, c.Unchecked)
-				}
-			}
-			if report.ExitCode() != Violated || !slices.Contains(broken(report), d.rule) {
-				t.Errorf("%q did not notice; what did: %q", d.rule, broken(report))
-			}
-			requireNoticedSince(t, ours, d)
+	for half, damages := range map[string][]damage{"1": damages[:len(damages)/2], "2": damages[len(damages)/2:]} {
+		t.Run(half, func(t *testing.T) {
+			t.Parallel()
+			allNoticed(t, newBooks(t), damages)
 		})
 	}
+}
+
+func allNoticed(t *testing.T, b *books, damages []damage) {
+	t.Helper()
+	guarded := func(d damage) bool { return d.ours == "" || d.rule == secondRule || d.rule == accounts }
+	for _, d := range damages {
+		if guarded(d) {
+			t.Run(d.what, func(t *testing.T) { requireNoticed(t, b, d) })
+		}
+	}
+	// The books are this test's own. If each damage switched the triggers off, PostgreSQL would plan all rules again
+	// each time.
+	if _, err := b.ours.Exec(t.Context(), triggersOff); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range damages {
+		if !guarded(d) {
+			t.Run(d.what, func(t *testing.T) { requireNoticed(t, b, d) })
+		}
+	}
+}
+
+func requireNoticed(t *testing.T, b *books, d damage) {
+	t.Helper()
+	ours, theirs := begin(t, b.ours), begin(t, b.theirs)
+	exec(t, ours, d.ours)
+	if d.theirs != "" {
+		exec(t, theirs, "ALTER TABLE acquirer.movements DISABLE TRIGGER ALL")
+		exec(t, theirs, d.theirs)
+	}
+	side := readBefore(t.Context(), simulator.Records{DB: theirs})
+	report, err := Config{AuditKeys: chainKey}.prove(t.Context(), ours, side)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range report.Checks {
+		if c.Unchecked != "" {
+			t.Errorf("%q could not be checked: %s", c.Rule, c.Unchecked)
+		}
+	}
+	if report.ExitCode() != Violated || !slices.Contains(broken(report), d.rule) {
+		t.Errorf("%q did not notice; what did: %q", d.rule, broken(report))
+	}
+	requireNoticedSince(t, ours, d)
 }
 
 // TestTheChainIsKeyed changes a row and seals the trail again, as an attacker with write

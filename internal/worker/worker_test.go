@@ -104,7 +104,7 @@ func (s *env) number(t *testing.T, sql string, args ...any) (n int) {
 
 func (s *env) eventually(t *testing.T, what, sql string, args ...any) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); s.number(t, sql, args...) == 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); s.number(t, sql, args...) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never happened that %s", what)
 		}

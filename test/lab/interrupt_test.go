@@ -38,7 +38,7 @@ func TestInterrupt(t *testing.T) {
 		return found
 	}
 	const both = 2 // the directories of the lab and of its database
-	for deadline := time.Now().Add(time.Minute); len(left()) < both; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); len(left()) < both; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the lab does not start: %s", said.String())
 		}

@@ -153,7 +153,7 @@ func sealAll(t *testing.T, pool *pgxpool.Pool) {
 	const left = `SELECT count(*) FROM audit_events e
 		WHERE NOT EXISTS (SELECT FROM audit_blocks b
 		    WHERE b.cluster = e.cluster AND e.xid >= b.from_xid AND e.xid < b.to_xid)`
-	for deadline := time.Now().Add(time.Minute); number(t, pool, left) > 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); number(t, pool, left) > 0; time.Sleep(10 * time.Millisecond) {
 		if _, err := (audit.Sealer{Pool: pool, Keys: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ const (
 const modest = "RATCHET_DATABASE_CONNECTIONS=4"
 
 // timeout is far beyond what a process needs to start, on any machine.
-const timeout = time.Minute
+const timeout = 5 * time.Minute
 
 // installation is a running Ratchet: an acquirer, an API, and their databases.
 type installation struct {

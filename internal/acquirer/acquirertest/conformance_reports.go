@@ -259,10 +259,10 @@ func (i *inbox) received(about func([]byte) bool) (found [][]byte) {
 
 func (i *inbox) wait(t *testing.T, about func([]byte) bool, times int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if len(i.received(about)) >= times {
 			return
 		}
 	}
-	t.Fatalf("it came %d times within a minute, want %d", len(i.received(about)), times)
+	t.Fatalf("it came %d times within five minutes, want %d", len(i.received(about)), times)
 }

@@ -166,7 +166,7 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 // address waits until the log says where the acquirer listens.
 func (b *lockedBuffer) address(t *testing.T) string {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		b.mu.Lock()
 		_, after, found := strings.Cut(b.text.String(), "address=")
 		b.mu.Unlock()

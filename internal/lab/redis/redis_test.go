@@ -42,7 +42,7 @@ func startRedis(t *testing.T, program string) string {
 	}
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
 	client := redis.NewClient(addr, nil)
-	for deadline := time.Now().Add(30 * time.Second); client.Ping(
+	for deadline := time.Now().Add(5 * time.Minute); client.Ping(
 		t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("redis-server does not answer")

@@ -26,7 +26,7 @@ func TestKilledProgram(t *testing.T) {
 		p.kill()
 
 		_, err := Attach(state)
-		for deadline := time.Now().Add(time.Minute); err == nil &&
+		for deadline := time.Now().Add(5 * time.Minute); err == nil &&
 			time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			_, err = Attach(state)
 		}
