@@ -104,9 +104,16 @@ func (w *watcher) leave(client chan versions) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.clients, client)
-	if len(w.clients) == 0 {
-		w.ending = time.AfterFunc(watchOn, w.end)
+	if len(w.clients) > 0 {
+		return
 	}
+	pause := watchOn
+	select {
+	case <-w.over:
+		pause = 0
+	default:
+	}
+	w.ending = time.AfterFunc(pause, w.end)
 }
 
 // end stops looking, unless a page is open.
@@ -173,7 +180,7 @@ func (w *watcher) broadcast(ctx context.Context, now versions) {
 func (w *watcher) changedSince(then time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.stop == nil || w.changed.After(then)
+	return w.stop == nil || w.last == (versions{}) || w.changed.After(then)
 }
 
 const heartbeat = 15 * time.Second
