@@ -82,7 +82,7 @@ func (db *DB) PoolAs(t testing.TB, role string) *pgxpool.Pool {
 func open(t testing.TB, url, role string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), postgres.Config{
-		URL: patient(Sparing(url)), Role: role, MaxConns: poolSize, ApplicationName: "pgtest",
+		URL: withConnectTimeout(Sparing(url)), Role: role, MaxConns: poolSize, ApplicationName: "pgtest",
 		Session: map[string]string{"statement_timeout": timeout, "idle_in_transaction_session_timeout": timeout},
 	})
 	if err != nil {
@@ -92,8 +92,8 @@ func open(t testing.TB, url, role string) *pgxpool.Pool {
 	return pool
 }
 
-// patient is an address for connections of the test itself. On a busy machine the server takes seconds to fork.
-func patient(address string) string { return address + "&connect_timeout=60" }
+// withConnectTimeout is for connections of the test itself: on a busy machine, the server takes seconds to accept one.
+func withConnectTimeout(address string) string { return address + "&connect_timeout=60" }
 
 func (s *server) dropOrKeep(t testing.TB, db *DB, name string) {
 	t.Helper()

@@ -118,8 +118,8 @@ func (s *env) backdate(key string, by time.Duration) {
 		WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key, by)
 }
 
-// patiently waits for a lock that a vacuum has on a slow machine.
-const patiently = "SET LOCAL lock_timeout = '60s'; "
+// longLockTimeout is for tables that a vacuum may have locked: on a slow machine, for more than a second.
+const longLockTimeout = "SET LOCAL lock_timeout = '60s'; "
 
 func (s *env) unguarded(table, trigger, sql string, args ...any) {
 	s.t.Helper()
@@ -128,7 +128,7 @@ func (s *env) unguarded(table, trigger, sql string, args ...any) {
 			sql  string
 			args []any
 		}{
-			{patiently + "ALTER TABLE " + table + " DISABLE TRIGGER " + trigger, nil}, {sql, args},
+			{longLockTimeout + "ALTER TABLE " + table + " DISABLE TRIGGER " + trigger, nil}, {sql, args},
 			{"ALTER TABLE " + table + " ENABLE ALWAYS TRIGGER " + trigger, nil},
 		} {
 			if _, err := tx.Exec(s.t.Context(), statement.sql, statement.args...); err != nil {
@@ -149,9 +149,9 @@ func (s *env) failOver() {
 	s.unguarded("foreign_calls", "foreign_calls_are_final", "DELETE FROM foreign_calls")
 	s.unguarded("fence_refusals", "fence_refusals_are_final", "DELETE FROM fence_refusals")
 	s.unguarded("takeovers", "takeovers_are_final", "DELETE FROM takeovers")
-	s.exec(patiently + "ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")
+	s.exec(longLockTimeout + "ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")
 	s.unguarded("runs", "runs_end_with_an_answer", "DELETE FROM runs")
-	s.exec(patiently + "ALTER TABLE runs ENABLE ALWAYS TRIGGER runs_end_while_running")
+	s.exec(longLockTimeout + "ALTER TABLE runs ENABLE ALWAYS TRIGGER runs_end_while_running")
 	s.unguarded("answers", "answers_are_kept", "DELETE FROM answers")
 	s.unguarded("requests", "requests_are_kept", "DELETE FROM requests")
 	s.exec("DELETE FROM orders; DELETE FROM deliveries; DELETE FROM trail")

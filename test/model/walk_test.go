@@ -348,9 +348,9 @@ func (w *walk) failOver(t *rapid.T) {
 		"DELETE FROM fence_refusals WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "takeovers", "takeovers_are_final", "DELETE FROM takeovers WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "foreign_calls", "foreign_calls_are_final", "DELETE FROM foreign_calls WHERE account_id = $1")
-	w.exec(t, w.ctx, patiently+"ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")
+	w.exec(t, w.ctx, longLockTimeout+"ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")
 	w.unguarded(t, w.ctx, "runs", "runs_end_with_an_answer", "DELETE FROM runs WHERE account_id = $1")
-	w.exec(t, w.ctx, patiently+"ALTER TABLE runs ENABLE ALWAYS TRIGGER runs_end_while_running")
+	w.exec(t, w.ctx, longLockTimeout+"ALTER TABLE runs ENABLE ALWAYS TRIGGER runs_end_while_running")
 	w.unguarded(t, w.ctx, "answers", "answers_are_kept", "DELETE FROM answers WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "archived_answers", "archived_answers_are_kept",
 		"DELETE FROM archived_answers WHERE account_id = $1")

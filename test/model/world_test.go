@@ -153,13 +153,13 @@ func (w *world) exec(t *rapid.T, ctx context.Context, sql string, args ...any) {
 	}
 }
 
-// patiently waits for a lock that a vacuum or another test's statement has on a slow machine.
-const patiently = "SET LOCAL lock_timeout = '60s'; "
+// longLockTimeout is for tables that a vacuum may have locked: on a slow machine, for more than a second.
+const longLockTimeout = "SET LOCAL lock_timeout = '60s'; "
 
 // unguarded changes what the database guards even against its owner.
 func (w *world) unguarded(t *rapid.T, ctx context.Context, table, trigger, sql string) {
 	err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, patiently+"ALTER TABLE "+table+" DISABLE TRIGGER "+trigger)
+		_, err := tx.Exec(ctx, longLockTimeout+"ALTER TABLE "+table+" DISABLE TRIGGER "+trigger)
 		if err != nil {
 			return err
 		}
