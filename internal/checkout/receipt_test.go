@@ -116,15 +116,14 @@ func TestReceipt(t *testing.T) {
 			}
 		}
 		s.decode(t, s.do(t, http.MethodGet, "/v1/charges?limit=100", nil, key...), &charges)
-		seen := map[string]bool{}
+		var without int
 		for _, c := range charges.Data {
-			seen[c.Status] = true // another test's charge may be pending
-			if has := c.URL != nil; has != (c.Status == "succeeded") {
-				t.Errorf("a charge that is %s has a receipt: %t", c.Status, has)
+			if c.URL == nil && c.Status != "pending" { // another test's charge may be
+				without++
 			}
 		}
-		if !seen["failed"] || !seen["succeeded"] {
-			t.Errorf("the charges are %v", seen)
+		if without != 1 {
+			t.Errorf("%d charges have no receipt, want the declined one", without)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func TestVerificationIsShown(t *testing.T) {
 		"Everything", "3 violations", "9h ago", "never", "89")
 	requireWords(t, s.get(t, "/dashboard"), "Needs attention", "3 violations")
 	const figure = `<dt>Rules violated</dt><dd class="alarm">3</dd>`
-	for end := time.Now().Add(5 * time.Minute); !strings.Contains(s.get(t, "/").body, figure); {
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(s.get(t, "/").body, figure); {
 		if time.Now().After(end) {
 			t.Fatalf("the first page does not show %s", figure)
 		}

@@ -188,7 +188,7 @@ func (p *process) serveAll(keys ...string) func() map[string]error {
 
 func (s *env) eventually(want int, count func() int) {
 	s.t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); count() != want; {
+	for deadline := time.Now().Add(20 * time.Second); count() != want; {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%d, want %d", count(), want)
 		}

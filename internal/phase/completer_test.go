@@ -413,7 +413,7 @@ func TestOvertaken(t *testing.T) {
 // untilRefused waits until the fence has refused a process, or a process got past it.
 func (s *env) untilRefused(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if s.fenced.Load() > 0 || s.state("k") != idempotency.Running {
 			return
 		}

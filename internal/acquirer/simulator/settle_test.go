@@ -63,11 +63,7 @@ func TestSettlement(t *testing.T) {
 	t.Run("a batch is of one merchant and currency, and comes in parts of a thousand", func(t *testing.T) {
 		t.Parallel()
 		d := setup(t)
-		conn, err := pgx.Connect(t.Context(), d.databaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close(t.Context())
+		conn := d.connect(t)
 		for _, owed := range []struct {
 			merchant, currency string
 			sales              int
@@ -118,11 +114,7 @@ func TestSettlement(t *testing.T) {
 		d.must(t, "key_nobody", acquirer.VerbAuthorize, order) // taken without a merchant, so owed to none
 		d.Settle(t)
 
-		conn, err := pgx.Connect(t.Context(), d.databaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close(t.Context())
+		conn := d.connect(t)
 		parts := d.parts(t, conn)
 		if len(parts) != 1 {
 			t.Fatalf("%d parts, want one", len(parts))
@@ -141,12 +133,8 @@ func TestSettlement(t *testing.T) {
 	t.Run("a resend repeats what was acknowledged since a time, however old it is", func(t *testing.T) {
 		t.Parallel()
 		d := setup(t)
-		conn, err := pgx.Connect(t.Context(), d.databaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close(t.Context())
-		_, err = conn.Exec(t.Context(), `
+		conn := d.connect(t)
+		_, err := conn.Exec(t.Context(), `
 			INSERT INTO acquirer.outbox (id, kind, body, at, due_at, repeats, acknowledged_at)
 			SELECT id, 'batch.settled', '{}', at, at, 0, acknowledged_at
 			FROM (VALUES ('old', now() - interval '2 hours', now() - interval '1 hour'),

@@ -35,6 +35,17 @@ func setup(t *testing.T) env {
 	return env{Sim: acquirertest.Start(t, url), databaseURL: url}
 }
 
+// connect opens a connection to the acquirer's database, for as long as the test runs.
+func (d env) connect(t *testing.T) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), d.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
 func (d env) ask(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) (status int, body string) {
 	t.Helper()
 	request := acquirer.Request{Verb: verb, Order: order}
@@ -574,11 +585,7 @@ func TestSettle(t *testing.T) {
 	atOnce(sales, func(i int) { sell(fmt.Sprint("sale-", i), int64(100+i)) })
 	d.answer(t, "hold", acquirer.VerbAuthorize, visa(50))
 
-	conn, err := pgx.Connect(t.Context(), d.databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(context.Background()) })
+	conn := d.connect(t)
 	one := func(sql string) (n int) {
 		t.Helper()
 		if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
