@@ -20,7 +20,7 @@ import (
 // of every change of a merchant's money, and postings also of what is booked
 // without one: the acquirer has settled. Requests change without one, but only while they are
 // unfinished, and those are few. Of deliveries, the latest are looked at, and those
-// that wait.
+// that wait. Pages get hashes: a version has ids of all accounts in it.
 type versions struct {
 	Money     string `json:"money"`
 	Requests  string `json:"requests"`
@@ -30,6 +30,11 @@ type versions struct {
 }
 
 const selectVersions = `
+	SELECT hashtextextended(money, 0)::text AS money, hashtextextended(requests, 0)::text AS requests,
+	       hashtextextended(processes, 0)::text AS processes, hashtextextended(deliveries, 0)::text AS deliveries
+	FROM (` + selectStates + `) states`
+
+const selectStates = `
 	SELECT coalesce((SELECT max(last.id) FROM accounts a
 	       CROSS JOIN LATERAL (SELECT max(e.id) AS id FROM events e WHERE e.account_id = a.id) last), '')
 	           || coalesce((SELECT max(last.id) FROM ledger_books b

@@ -14,7 +14,7 @@ export async function launch() {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
   const newContext = browser.newContext.bind(browser);
   browser.newContext = async (options) => {
-    const context = await newContext(options);
+    const context = await newContext({ locale: "en-US", ...options });
     context.setDefaultTimeout(patience);
     if (process.env.PICTURES === "no") context.on("page", (page) => { page.screenshot = () => options?.javaScriptEnabled === false || drawn(page); });
     return context;
@@ -33,6 +33,10 @@ export async function watched(context, base) {
   return page;
 }
 
+// With EVERY_NTH=4, a test of many things of one kind looks at every fourth: at its share.
+export const everyNth = Number(process.env.EVERY_NTH ?? 1);
+export const share = (things) => Object.fromEntries(Object.entries(things).filter((_, i) => i % everyNth === 0));
+
 // ofColors are the rules that a theme can break, and a width can't.
 const ofColors = ["color-contrast", "link-in-text-block"];
 
@@ -46,3 +50,15 @@ export async function accessible(page, colors = "too") {
   const { violations } = await axe.analyze();
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), [], page.url());
 }
+
+// accessibleIn asserts it of a page that is looked at in both themes, and on a wide screen and on a phone. Themes
+// differ in colors, and widths in the rest.
+export async function accessibleIn(page, theme, width) {
+  if (width >= 1280) await accessible(page, theme === "light" ? "too" : "alone");
+  else if (theme === "light") await accessible(page, "not");
+}
+
+// loaded waits until a page, or a frame, has its scripts. Before, a form is sent as it would be without them: once.
+export const loaded = (page) => page.locator("html").evaluate(async () => {
+  if (document.readyState !== "complete") await new Promise((resolve) => addEventListener("load", resolve));
+});

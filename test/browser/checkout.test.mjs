@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { accessible, launch, watched } from "./browser.mjs";
+import { accessible, accessibleIn, launch, loaded, share, watched } from "./browser.mjs";
 import { amex, bank, breaks, button, buying, declined, fill, poor, press, visa, wanted } from "./buyer.mjs";
 import { startDemo, until } from "./demo.mjs";
 
@@ -381,6 +381,7 @@ test("the bank's page is open while the server is killed: its answer counts, onc
   await fill(page, wanted);
   await press(page);
   await bank(page).locator("#test-source-authorize-3ds").waitFor();
+  await loaded(bank(page));
   const heard = demo.heard();
   process.kill(demo.pid, "SIGKILL");
   await demo.says(/serve is back as (\d+)/, heard);
@@ -409,6 +410,7 @@ for (const [where, opens] of [
       if (request.method() !== "POST" || sent.length > 3) return route.continue();
       return sent.length % 2 ? route.abort("connectionreset") : route.fulfill({ status: 503, body: "not now" });
     });
+    await loaded(at);
     await at.locator("#test-source-authorize-3ds").click();
     await at.getByText("You won’t be charged twice").waitFor();
     assert.ok(await at.locator("#test-source-fail-3ds").isDisabled());
@@ -590,8 +592,8 @@ test("with the keyboard alone, and the focus is always in sight", async () => {
 
 test("every state is in order, light and dark, wide, narrow and enlarged", async (t) => {
   const states = {};
-  states.form = (await session({ "line_items[1][quantity]": 1, "line_items[1][price_data][currency]": "usd", "line_items[1][price_data][unit_amount]": 8900, "line_items[1][price_data][product_data][name]": "Wool blanket, undyed, made in Shetland" })).url;
   states.full = (await session({ billing_address_collection: "required", "phone_number_collection[enabled]": "true", submit_type: "donate", "custom_text[submit][message]": "W".repeat(1200), "custom_text[after_submit][message]": "Thank you.\nSee our shop." })).url;
+  states.form = (await session({ "line_items[1][quantity]": 1, "line_items[1][price_data][currency]": "usd", "line_items[1][price_data][unit_amount]": 8900, "line_items[1][price_data][product_data][name]": "Wool blanket, undyed, made in Shetland" })).url;
   states.yen = (await session({ "line_items[0][price_data][currency]": "jpy" })).url;
   states.setup = (await setup()).url;
   states.missing = `${demo.base}/c/pay/cs_test_none`;
@@ -600,7 +602,7 @@ test("every state is in order, light and dark, wide, narrow and enlarged", async
   await demo.post(`/v1/payment_pages/${paid.id}/confirm`, { payment_method: "pm_card_visa" });
   const { payment_intent } = await demo.post(`/v1/payment_pages/${asked.id}/confirm`, { payment_method: "pm_card_threeDSecure2Required" });
   Object.assign(states, { expired: expired.url, receipt: paid.url, bank: asked.url, challenge: payment_intent.next_action.redirect_to_url.url });
-  for (const [name, address] of Object.entries(states)) await t.test(name, () => inOrder(name, address));
+  for (const [name, address] of Object.entries(share(states))) await t.test(name, () => inOrder(name, address));
 });
 
 async function inOrder(name, address) {
@@ -613,7 +615,7 @@ async function inOrder(name, address) {
     for (const theme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
       if (height > 300) await page.screenshot({ path: `${shots}checkout_${name}.${theme}.${width}.png`, fullPage: true });
-      if (width === 1280 || width === 360 && theme === "light") await accessible(page);
+      if (height > 300) await accessibleIn(page, theme, width);
     }
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `it scrolls sideways at ${width}`);
     const small = await page.evaluate(() => [...document.querySelectorAll("main :is(button, input, select, summary, .actions a)")]

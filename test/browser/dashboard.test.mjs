@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
-import { launch, watched } from "./browser.mjs";
+import { launch, share, watched } from "./browser.mjs";
 import { furnish, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
@@ -178,11 +178,11 @@ const focused = (page) => page.evaluate(() => {
   };
 });
 
-for (const [name, path] of Object.entries({
+for (const [name, path] of Object.entries(share({
   payments: () => "/dashboard/payments", payment: () => `/dashboard/payments/${made.intent.id}`, webhook: () => `/dashboard/webhooks/${made.endpoint.id}`,
   delivery: () => `/dashboard/webhooks/${made.broken.id}/${made.heard.find((h) => h.path === "/broken").id}`, ledger: () => "/dashboard/ledger",
   clock: () => "/dashboard/clock", inspector: () => "/dashboard/search?q=survivor", errors: () => "/docs/errors",
-})) {
+}))) {
   test(`with Tab alone everything on the page ${name} is reached, and the focus is seen`, async () => {
     const page = await open(path(), { reducedMotion: "reduce" });
     const all = await page.evaluate(() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
@@ -449,6 +449,19 @@ test("a payment made by the API appears by itself, also where eight tabs look on
     t.diagnostic(`${tabs.length} tabs: within ${late[Math.floor(late.length / 2)]} ms in the median, ${late.at(-1)} ms at worst`);
   }
   assert.deepEqual(tabs.flatMap((tab) => tab.complaints), []);
+  await context.close();
+});
+
+test("a page is live, too, while a tab that is gone keeps the lock of the stream", async () => {
+  const context = await browser.newContext(), gone = await context.newPage();
+  await gone.goto(`${demo.base}/healthz`);
+  await gone.evaluate(() => { navigator.locks.request("ratchet-live", () => new Promise(() => {})); });
+  const page = await watched(context, demo.base);
+  await page.goto(`${demo.base}/dashboard/payments`);
+  await page.locator('.live[data-state="live"]').waitFor({ timeout: 60_000 });
+  const { id } = await demo.post("/v1/charges", { amount: 5252, currency: "usd", source: "tok_visa" });
+  await page.locator(`[data-key="${id}"]`).waitFor({ timeout: 60_000 });
+  assert.deepEqual(page.complaints, []);
   await context.close();
 });
 

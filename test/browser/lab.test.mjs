@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { accessible, launch, watched } from "./browser.mjs";
+import { accessible, accessibleIn, everyNth, launch, share, watched } from "./browser.mjs";
 import { startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
@@ -33,7 +33,7 @@ for (const width of [1280, 360]) {
   test(`the lab's pages are in order, light and dark, ${width} pixels wide`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
     const page = await watched(context, demo.base);
-    for (const [name, path] of Object.entries(await everyPage())) {
+    for (const [name, path] of Object.entries(share(await everyPage()))) {
       await t.test(name, async () => {
         page.complaints.length = 0;
         for (const theme of pages[name] ? ["light", "dark"] : ["light"]) { // each loads the page: after a change of theme, axe may still read the old one's colors
@@ -42,7 +42,7 @@ for (const width of [1280, 360]) {
           await page.evaluate(() => { for (const closed of document.querySelectorAll("details")) closed.open = true; });
           await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))); // with the theme's colors
           await page.screenshot({ path: `${shots}lab-${name}.${theme}.${width}.png` });
-          await accessible(page);
+          await accessibleIn(page, theme, width);
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
         assert.deepEqual(page.complaints, []);
@@ -71,7 +71,7 @@ async function paint(path) {
 
 test("the lab's pages weigh at most 90 KB, and their first paint waits for the style sheet alone", async (t) => {
   const least = (visits, of) => Math.min(...visits.map(of));
-  for (const path of ["/lab", "/lab/7", "/lab/matrix", "/lab/free", "/lab/runs/ratchet/stopped"]) {
+  for (const path of Object.values(share(["/lab", "/lab/7", "/lab/matrix", "/lab/free", "/lab/runs/ratchet/stopped"]))) {
     const visits = [], empty = [];
     for (let visit = 0; visit < 5; visit++) { // in turn, so that a busy machine is busy for both
       visits.push(await paint(path));
@@ -412,7 +412,7 @@ test("the inspector shows a process that was stopped and came back as stalled, w
   assert.deepEqual(page.complaints, []);
 });
 
-test("run all fills the matrix cell by cell, with progress, in place and without JavaScript", { timeout: 900_000 }, async () => {
+test("run all fills the matrix cell by cell, with progress, in place and without JavaScript", { timeout: 900_000, skip: everyNth > 1 && "it runs the whole matrix: make test-browser" }, async () => {
   const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
   await page.goto(`${demo.base}/lab/matrix`);
   await page.getByRole("button", { name: "Run all of it for real" }).click({ timeout: 120_000, noWaitAfter: true });

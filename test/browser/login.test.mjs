@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
-import { accessible, launch, watched } from "./browser.mjs";
+import { accessibleIn, launch, watched } from "./browser.mjs";
 import { startDemo } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
@@ -41,7 +41,7 @@ const looks = async (page, name) => {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
       await page.screenshot({ path: `${shots}${name}.${colorScheme}.${width}.png` });
-      await accessible(page);
+      await accessibleIn(page, colorScheme, width);
     }
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
   }

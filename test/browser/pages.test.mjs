@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { accessible, launch, watched } from "./browser.mjs";
+import { accessibleIn, launch, share, watched } from "./browser.mjs";
 import { buying } from "./buyer.mjs";
 import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
 
@@ -95,7 +95,7 @@ for (const width of [1280, 360]) {
   test(`every page is in order, light and dark, ${width} pixels wide`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
     const page = await watched(context, demo.base);
-    for (const [name, path] of Object.entries(everyPage())) {
+    for (const [name, path] of Object.entries(share(everyPage()))) {
       await t.test(name, async () => {
         page.complaints.length = 0;
         const answer = await page.goto(demo.base + path, { waitUntil: "load" });
@@ -104,9 +104,7 @@ for (const width of [1280, 360]) {
         for (const theme of ["light", "dark"]) {
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
           await page.screenshot({ path: `${shots}${name}.${theme}.${width}.png`, fullPage: width === 360 && !["charges", "errors"].includes(name) });
-          // Themes differ in colors, and widths in the rest.
-          if (width === 1280) await accessible(page, theme === "light" ? "too" : "alone");
-          else if (theme === "light") await accessible(page, "not");
+          await accessibleIn(page, theme, width);
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
         const wide = await page.evaluate(() => [...document.querySelectorAll(".dashboard .table-wrap")].filter((it) => it.scrollWidth > it.clientWidth + 1).map((it) => it.getAttribute("aria-label")));
@@ -200,7 +198,7 @@ async function arrival(context, path) {
 for (const width of [1280, 360]) {
   test(`every page is light, is painted before its scripts come, and nothing on it moves by itself, ${width} pixels wide`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 900 } });
-    const pages = { ...everyPage(), ...await buyersPages(context), ...width === 1280 && await references() }, seen = [], wrong = [];
+    const pages = { ...share(everyPage()), ...await buyersPages(context), ...width === 1280 && share(await references()) }, seen = [], wrong = [];
     for (const [name, path] of Object.entries(pages)) {
       const { bytes, moves, ...times } = await arrival(context, path);
       seen.push({ name, late: times.painted - times.answered, ...times });
@@ -394,7 +392,7 @@ test("any id that is pasted into Ctrl K opens its page", async () => {
     [made.intent.id]: /payments\/pi_/, [made.session.id]: /checkout\/cs_/, [made.dispute.id]: /disputes\//, [made.payout.id]: /payouts\//,
     [made.endpoint.id]: /webhooks\/we_/, [made.clock.id]: /clock$/, [made.intent.latest_charge]: /payments\/pi_/,
     [request]: /requests\//, [posting]: /ledger\//, survivor: /requests\//, "jenny@example.com": /customers\/cus/, 4242: /payments\?last4=4242/ };
-  for (const [name, where] of Object.entries(names)) {
+  for (const [name, where] of Object.entries(share(names))) {
     await page.goto(`${demo.base}/dashboard/keys`);
     await page.keyboard.press("Control+k");
     await page.keyboard.type(name);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { accessible, launch, watched } from "./browser.mjs";
+import { accessibleIn, launch, loaded, share, watched } from "./browser.mjs";
 import { startDemo, until } from "./demo.mjs";
 import { bankFrame, paymentFrame } from "./merchant.mjs";
 
@@ -209,6 +209,7 @@ test("on the shop's own page, the bank asks, the server is killed meanwhile, and
   await enter(page, authenticated);
   await payButton(page).click();
   await bankFrame(page).locator("#test-source-authorize-3ds").waitFor();
+  await loaded(bankFrame(page));
   await demo.kill();
   await bankFrame(page).locator("#test-source-authorize-3ds").click();
   await orderPaid(page);
@@ -319,10 +320,10 @@ for (const width of [1280, 360, 320]) {
     const visitor = await browser.newContext(), own = await atShop(await visitor.newPage(), "Ledger");
     await visitor.close();
     const pages = {
-      shelf: "/shop", cart: "/shop/cart", cart_left: `/shop/cart?left=${open.id}`, order_waiting: `/shop/orders/${open.id}`,
-      order_confirming: new URL(open.back).pathname + new URL(open.back).search, order_paid: `/shop/orders/${paid.id}`, pay: `/shop/orders/${own.id}/pay`, cart_empty: "/shop/cart", missing: "/shop/orders/none",
+      shelf: "/shop", cart: "/shop/cart", cart_left: `/shop/cart?left=${open.id}`, order_waiting: `/shop/orders/${open.id}`, pay: `/shop/orders/${own.id}/pay`,
+      order_confirming: new URL(open.back).pathname + new URL(open.back).search, order_paid: `/shop/orders/${paid.id}`, cart_empty: "/shop/cart", missing: "/shop/orders/none",
     };
-    for (const [name, path] of Object.entries(pages)) {
+    for (const [name, path] of Object.entries(share(pages))) {
       await t.test(name, async () => {
         page.complaints.length = 0;
         const answer = await page.goto(demo.base + path, { waitUntil: "load" });
@@ -332,7 +333,7 @@ for (const width of [1280, 360, 320]) {
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
           await page.screenshot({ path: `${shots}shop_${name}.${theme}.${width}.png`, fullPage: true });
           if (name === "pay") await backed(page);
-          await accessible(page);
+          await accessibleIn(page, theme, width);
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
         assert.deepEqual(page.complaints.filter((c) => !(name === "missing" && c.includes("404"))), []);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { accessible, launch, watched } from "./browser.mjs";
+import { accessible, accessibleIn, launch, share, watched } from "./browser.mjs";
 import { startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
@@ -32,7 +32,7 @@ test("every page of the tour and about the lab is in order on a phone", async (t
   assert.ok(Object.keys(read).length > 30, `only ${Object.keys(read).length} pages were found`);
   const context = await browser.newContext({ viewport: { width: 360, height: 900 }, reducedMotion: "reduce" });
   const page = await watched(context, demo.base);
-  for (const [name, path] of Object.entries(read)) {
+  for (const [name, path] of Object.entries(share(read))) {
     await t.test(name, async () => {
       page.complaints.length = 0;
       assert.equal((await page.goto(demo.base + path)).status(), 200);
@@ -50,7 +50,7 @@ for (const width of [1440, 360]) {
   test(`the first pages are in order, light and dark, ${width} pixels wide`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
     const page = await watched(context, demo.base);
-    for (const [name, path] of Object.entries(pages)) {
+    for (const [name, path] of Object.entries(share(pages))) {
       await t.test(name, async () => {
         page.complaints.length = 0;
         assert.equal((await page.goto(demo.base + path)).status(), 200);
@@ -58,7 +58,7 @@ for (const width of [1440, 360]) {
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
           await page.evaluate(() => { for (const closed of document.querySelectorAll(".lab-reveal")) closed.open = true; });
           await page.screenshot({ path: `${shots}start-${name}.${theme}.${width}.png` });
-          await accessible(page);
+          await accessibleIn(page, theme, width);
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
         assert.deepEqual(page.complaints, []);

@@ -1,7 +1,7 @@
 // Stripe.js, in the pages of a merchant that are at another origin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { accessible, launch } from "./browser.mjs";
+import { accessible, launch, loaded } from "./browser.mjs";
 import { startDemo, until } from "./demo.mjs";
 import { bankFrame, cardFrame, fillCard, fillPayment, openShop, paymentFrame, visit } from "./merchant.mjs";
 
@@ -177,6 +177,7 @@ test("the server is killed while the bank's answer is sent: one press is enough,
     await fillPayment(page, authenticated);
     await page.getByRole("button", { name: "Pay now" }).click();
     const sent = page.waitForRequest((r) => r.url().includes("/3d_secure/") && r.method() === "POST");
+    await loaded(bankFrame(page));
     await bankFrame(page).locator("#test-source-authorize-3ds").click({ noWaitAfter: true });
     await sent;
     await new Promise((resolve) => setTimeout(resolve, late));
@@ -292,6 +293,7 @@ test("a checkout session is paid with elements, after a decline and the bank, wi
   await fillNumber(page, authenticated);
   await button.click();
   await bankFrame(page).locator("#test-source-authorize-3ds").waitFor();
+  await loaded(bankFrame(page));
   await demo.kill();
   await bankFrame(page).locator("#test-source-authorize-3ds").click();
   await page.waitForURL(`${shop.base}/complete?session_id=${session.id}`, { timeout: 60_000 });

@@ -30,13 +30,15 @@ function say(state) {
 
 // A browser opens six connections to a server, so the tabs that are seen share one
 // stream: the one that has the lock reads it, and tells the others. When it is
-// closed or hidden the lock goes to the next. Without locks each has its own.
-const others = "BroadcastChannel" in globalThis ? new BroadcastChannel("ratchet-live") : undefined;
-let wanted, release;
+// closed or hidden the lock goes to the next. Without locks each has its own, and so has a tab that gets neither the
+// lock nor an answer: a browser can be slow to take the lock from a tab that is gone.
+const others = "BroadcastChannel" in globalThis ? new BroadcastChannel("ratchet-live") : undefined, answersWithin = 5000;
+let wanted, release, answered;
 
 others?.addEventListener("message", ({ data }) => {
   if (data.ask) { if (source) tell(source.readyState === EventSource.OPEN ? "live" : "reconnecting", versions); return; }
   if (!wanted || source) return;
+  answered = true;
   if (data.state) say(data.state);
   if (data.versions && Object.keys(data.versions).length > 0) hear(data.versions); // none yet: nothing has been heard
 });
@@ -55,10 +57,13 @@ function connect() {
   if (wanted || document.hidden || ![...regions].some((region) => region.hasAttribute("topics"))) return;
   const mine = wanted = new AbortController();
   if (!navigator.locks || !others) { open(); return; }
+  answered = false;
   others.postMessage({ ask: true });
+  const needed = () => wanted === mine && !source;
+  setTimeout(() => { if (needed() && !answered) open(); }, answersWithin);
   navigator.locks.request("ratchet-live", { signal: mine.signal }, () => wanted === mine && new Promise((resolve) => {
     release = resolve;
-    open();
+    if (needed()) open();
   })).catch(() => {}); // called off while it waited
 }
 
