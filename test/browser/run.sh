@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the browser tests in two lanes: pages.test.mjs, which takes as long as all others together, and the others. A test
-# waits more than it works. A file with a failure runs once more, alone: two browsers, two demos of five processes and a
-# killed server share two cores here, and not every failure is the product's. One that repeats fails the run. One that
-# does not repeat is printed as FLAKY: find its cause, because it can be a race that a customer meets.
+# Runs the browser tests in two lanes of about the same length: a test waits, too. A file with a failure runs once more,
+# alone: two browsers, two demos of five processes and a killed server share two cores here, and not every failure is the
+# product's. One that repeats fails the run. One that does not repeat is printed as FLAKY: find its cause, because it can
+# be a race that a customer meets.
 set -uo pipefail
 
 # run RESULT FILE...
@@ -15,12 +15,11 @@ run() {
 }
 
 rm -f result.*.tap
-mapfile -t others < <(ls ./*.test.mjs | grep -v pages.test.mjs)
-run result.pages.tap pages.test.mjs >result.pages.log 2>&1 &
-run result.others.tap "${others[@]}"
+run result.second.tap ./[p-z]*.test.mjs >result.second.log 2>&1 &
+run result.first.tap ./[a-o]*.test.mjs
 passed=$?
 wait $! || passed=1
-cat result.pages.log
+cat result.second.log
 [ "$passed" = 0 ] && exit 0
 
 mapfile -t failed < <(grep -h -A8 '^not ok' result.*.tap | sed -n "s/.*location: '\(.*\.test\.mjs\):.*/\1/p" | sort -u)
