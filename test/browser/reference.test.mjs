@@ -54,6 +54,7 @@ test("every sample of the reference runs as it is, in the shell and in Node, and
   assert.ok(ran > 60 / everyNth, `only ${ran}`);
   assert.deepEqual(wrong, []);
 
+  if (everyNth > 1) return; // the program in Go is compiled with all of stripe-go
   await page.goto(`${demo.base}/docs/api/disputes`); // its chain waits for the dispute
   const program = join(await mkdtemp(join(tmpdir(), "sample-")), "main.go");
   await writeFile(program, await page.locator("#dispute\\.close .sample pre").nth(1).textContent());

@@ -19,12 +19,11 @@ import (
 func TestMutant(t *testing.T) {
 	t.Parallel()
 	programs := build(t, "ratchet-lab") // its ratchet is the mutant
-	exercises := mutant.Exercises
-	if !full {
-		exercises = exercises[:1] // each compiles a Ratchet; make lab-full does all
-	}
-	for _, e := range exercises {
+	for _, e := range mutant.Exercises {
 		t.Run(e.Name, func(t *testing.T) {
+			if !full {
+				t.Skip("it compiles a Ratchet: make lab-full runs it")
+			}
 			run := runExercise(t, programs, e)
 			if run.Charged != e.Charged || run.Booked != e.Booked {
 				t.Errorf("%s The exercise says %d and %d.\n%s", run.Title(), e.Booked, e.Charged, story(run))
