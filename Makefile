@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test others python-sdk sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-full lab-record lab-site lab-bars
+.PHONY: help demo build test others python-sdk sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -131,9 +131,6 @@ neighbors: ## what one merchant's load costs another: p99 beside the worst that 
 
 mutants: ## break the code on purpose and see whether a test notices
 	go run ./test/mutants $(ARGS)
-
-lab-full: ## the lab's tests with every exercise, and with the broker that the lab compiles for itself (5 minutes)
-	RATCHET_LAB_FULL=1 go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 30m -v ./test/lab
 
 lab-record: ## the lab's matrix: run every design under every fault, and keep the runs
 	go build -o bin/ ./cmd/ratchet ./cmd/ratchet-lab

@@ -5,7 +5,6 @@
 package lab_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -13,9 +12,6 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
-
-// full does what takes minutes of compiling, too: every exercise, and the broker that the lab compiles for itself.
-var full = os.Getenv("RATCHET_LAB_FULL") == "1"
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 

@@ -14,15 +14,15 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
 
-// TestMutant does exercises: it removes the safeguard from Ratchet, runs the fault, and asks
+// TestMutant does each exercise: it removes the safeguard from Ratchet, runs the fault, and asks
 // the bank and our books. They have to say what the exercise says they do.
 func TestMutant(t *testing.T) {
 	t.Parallel()
-	programs := build(t, "ratchet-lab") // its ratchet is the mutant
-	for _, e := range mutant.Exercises {
+	programs := build(t, "ratchet-lab")  // its ratchet is the mutant
+	for _, e := range mutant.Exercises { // one after the other: each compiles a Ratchet
 		t.Run(e.Name, func(t *testing.T) {
-			if !full {
-				t.Skip("it compiles a Ratchet: make lab-full runs it")
+			if testing.Short() {
+				t.Skip("it compiles a Ratchet: run it without -short")
 			}
 			run := runExercise(t, programs, e)
 			if run.Charged != e.Charged || run.Booked != e.Booked {
