@@ -9,6 +9,7 @@ import (
 // An account that asks for more than its share waits for itself, and does not delay the others.
 type Fair struct {
 	Accounts *Shares // nil: an account may take all slots
+	Turns    *Turns  // nil: it may use its slots at any time
 	All      *Limiter
 }
 
@@ -22,10 +23,18 @@ func (f Fair) Enter(ctx context.Context, account string) (release func(), err er
 	if err != nil {
 		return nil, err
 	}
+	endTurn := func() {}
+	if f.Turns != nil {
+		if endTurn, err = f.Turns.Enter(ctx, account); err != nil {
+			giveBack()
+			return nil, err
+		}
+	}
 	free, err := f.All.Enter(ctx)
 	if err != nil {
+		endTurn()
 		giveBack()
 		return nil, err
 	}
-	return sync.OnceFunc(func() { free(); giveBack() }), nil
+	return sync.OnceFunc(func() { free(); endTurn(); giveBack() }), nil
 }

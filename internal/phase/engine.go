@@ -47,6 +47,7 @@ type Engine struct {
 	observer   Observer
 	work       Limiter
 	lookups    Limiter
+	turns      Limiter
 	encode     func(object any) ([]byte, error)
 	headers    func(Caller) map[string]string
 	translate  func(*Refusal) error
@@ -87,6 +88,7 @@ type Config struct {
 
 	Work    Limiter // a client's new request needs a slot here; nil: no bound
 	Lookups Limiter // without one, it needs a slot here to have its key looked up; nil: no bound
+	Turns   Limiter // each transaction of a request waits for its account's turn; nil: none waits
 }
 
 // NewEngine makes an engine. Connect its ports and Register its flows before use.
@@ -104,6 +106,7 @@ func NewEngine(c Config) *Engine {
 		observer:   cmp.Or[Observer](c.Observer, unobserved{}),
 		work:       cmp.Or[Limiter](c.Work, unlimited{}),
 		lookups:    cmp.Or[Limiter](c.Lookups, unlimited{}),
+		turns:      cmp.Or[Limiter](c.Turns, unlimited{}),
 		encode:     c.Encode,
 		headers:    c.Headers,
 		translate:  c.Refuse,

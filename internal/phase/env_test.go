@@ -173,18 +173,22 @@ func (s *env) process() *process {
 	return s.processOn(s.pool)
 }
 
-// processOn starts a process with its own connections.
-func (s *env) processOn(pool *pgxpool.Pool) *process {
+// processOn starts a process with its own connections. edits change its configuration.
+func (s *env) processOn(pool *pgxpool.Pool, edits ...func(*phase.Config)) *process {
 	s.t.Helper()
 	p := &process{env: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
 	s.exec(`
 		INSERT INTO workers (id, kind, host, pid, started_at, alive_until)
 		VALUES ($1, 'test', 'here', 1, now(), 'infinity')`, p.owner)
 	p.committer = phase.NewCommitter(committerPool(s.t, pool))
-	p.engine = phase.NewEngine(phase.Config{
+	c := phase.Config{
 		Pool: pool, Committer: p.committer, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
 		Log:    slog.New(phasetest.FenceCounter{Handler: slog.DiscardHandler, Fenced: &s.fenced}),
-		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
+		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse}
+	for _, edit := range edits {
+		edit(&c)
+	}
+	p.engine = phase.NewEngine(c)
 	phase.Connect[bankAPI](p.engine, bankPort, s.bank)
 	if err := p.engine.Register(s.t.Context(), p.buy); err != nil {
 		s.t.Fatal(err)

@@ -59,6 +59,11 @@ func (x *execution) execute(ctx context.Context) (Response, error) {
 // the request. A panic in a phase is an error like any other: the transaction is
 // rolled back, and the process lives.
 func (x *execution) commit(ctx context.Context) (response *idempotency.StoredResponse, err error) {
+	endTurn, err := x.engine.turns.Enter(ctx, x.request.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	defer endTurn()
 	end := x.definition.barrier(x.reached)
 	ctx, done := x.watch(ctx, Step{Point: x.definition.points[end-1].name})
 	defer func() { done(err) }()

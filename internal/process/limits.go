@@ -1,6 +1,7 @@
 package process
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
@@ -32,6 +33,10 @@ type Limits struct {
 
 	AccountLongLists int // of the reads, long lists of one account; 0: any number
 
+	// AccountTurns is how many transactions of one account there are at once for each CPU, while other accounts are
+	// active, and half as many reads. 0: any number.
+	AccountTurns int
+
 	MemoryMiB int // what serve's garbage collector aims to stay within
 
 	AcquirerTimeout time.Duration // for one answer of the acquirer; the engine itself waits no longer than 8 seconds
@@ -61,6 +66,7 @@ func DefaultLimits() Limits {
 		AccountReads:       4,
 		AccountSearches:    2,
 		AccountLongLists:   1,
+		AccountTurns:       1,
 		Queue:              128,
 		QueueTime:          100 * time.Millisecond,
 		MemoryMiB:          120,
@@ -75,6 +81,7 @@ func DefaultLimits() Limits {
 // limiters are where requests wait before anything is done for them.
 type limiters struct {
 	work, lookups limit.Fair
+	commits       *limit.Turns
 	reads         api.ReadLimiters
 }
 
@@ -89,14 +96,17 @@ func newLimiters(l Limits) limiters {
 	ofAll := func(slots int, reason string) *limit.Limiter {
 		return limit.NewLimiter(slots, l.Queue, l.QueueTime, apierror.Overloaded(reason))
 	}
+	cpus := runtime.GOMAXPROCS(0)
 	return limiters{
 		work: limit.Fair{Accounts: ofOneAccount(l.AccountWrites),
 			All: ofAll(l.ConcurrentWrites, "max-concurrent-writes")},
 		lookups: limit.Fair{All: limit.NewLimiter(l.ConcurrentLookups, 0, 0,
 			apierror.Overloaded("max-concurrent-writes"))},
+		commits: limit.NewTurns(l.AccountTurns * cpus),
 		reads: api.ReadLimiters{
 			Reads: limit.Fair{Accounts: ofOneAccount(l.AccountReads),
-				All: ofAll(l.ConcurrentReads, "max-concurrent-reads")},
+				Turns: limit.NewTurns((l.AccountTurns*cpus + 1) / 2),
+				All:   ofAll(l.ConcurrentReads, "max-concurrent-reads")},
 			Searches: limit.Fair{Accounts: ofOneAccount(l.AccountSearches),
 				All: ofAll(l.ConcurrentSearches, "max-concurrent-searches")},
 			LongLists: ofOneAccount(l.AccountLongLists),

@@ -187,6 +187,7 @@ func (p *parts) newEngine(c Config, commits *pgxpool.Pool) *phase.Engine {
 		Observer:  p.telemetry,
 		Work:      p.limiters.work,
 		Lookups:   p.limiters.lookups,
+		Turns:     p.limiters.commits,
 		Encode:    wire.Encode,
 		Headers:   apirequest.Headers,
 		Refuse:    apirequest.Refuse,

@@ -406,6 +406,25 @@ var faults = []fault{
 		pkg: apiTest, test: "TestOverload/an account that reads slowly, or searches, takes no slot from the others",
 	},
 	{
+		name: "one account's reads take no turns",
+		edits: []edit{
+			{"internal/process/limits.go", "limit.NewTurns((l.AccountTurns*cpus + 1) / 2)", "nil"},
+		},
+		pkg: apiTest, test: "TestOverload/while another account is active, an account's reads take turns",
+	},
+	{
+		name:  "one account's transactions take no turns",
+		edits: []edit{{execution, "x.engine.turns.Enter(", "unlimited{}.Enter("}},
+		pkg:   phaseTest, test: "TestTurns/a request has a turn for each transaction and none while it waits for the call",
+	},
+	{
+		name:  "an account never waits for its turn",
+		edits: []edit{{"internal/limit/turns.go", "l.inside < t.atOnce || ", "true || "}},
+		pkg:   "./internal/limit",
+		test: "TestTurns/beside another account its requests take turns, in order, and the other one's do not wait for " +
+			"them",
+	},
+	{
 		name:  "an intent is changed while it is created and paid",
 		edits: []edit{{"internal/payment/payment_intent_update.go", "if intent.isBeingCreated() {", "if false {"}},
 		pkg:   paymentsTest, test: "TestAChangeOfAnIntentWhileItIsPaid/an intent that is being created is not changed",

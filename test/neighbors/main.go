@@ -85,7 +85,12 @@ func open(ctx context.Context, o options) (s *street, err error) {
 	if _, err := s.Pool.Exec(ctx, insertCustomers, account, o.customers); err != nil {
 		return s, fmt.Errorf("insert customers: %w", err)
 	}
-	if _, err := s.Pool.Exec(ctx, "VACUUM (ANALYZE) customers"); err != nil {
+	for more := true; more; { // the worker would do it within a minute
+		if err := s.Pool.QueryRow(ctx, "SELECT search_index($1, now(), 4096)", account).Scan(&more); err != nil {
+			return s, fmt.Errorf("index customers: %w", err)
+		}
+	}
+	if _, err := s.Pool.Exec(ctx, "VACUUM (ANALYZE) customers, search_blocks"); err != nil {
 		return s, err
 	}
 	return s, s.Run(ctx)
