@@ -41,26 +41,25 @@ func TestTurns(t *testing.T) {
 			}
 		})
 	})
-	t.Run("beside another account its requests take turns, in order, and the other one's do not wait for them",
-		func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				turns := NewTurns(2)
-				enter(t, turns, "quiet")()
-				entered, end := inLine(t, turns, "loud", 5)
-				enter(t, turns, "quiet")()
-				for turn := range 5 {
-					want := []int{0, 1, 2, 3, 4}[:min(turn+2, 5)]
-					if !slices.Equal(*entered, want) {
-						t.Fatalf("after %d turns, %d entered, want %d", turn, *entered, want)
-					}
-					end <- struct{}{}
-					synctest.Wait()
+	t.Run("beside another account its requests take turns, in order", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			turns := NewTurns(2)
+			enter(t, turns, "quiet")()
+			entered, end := inLine(t, turns, "loud", 5)
+			enter(t, turns, "quiet")() // the other one's requests do not wait for them
+			for turn := range 5 {
+				want := []int{0, 1, 2, 3, 4}[:min(turn+2, 5)]
+				if !slices.Equal(*entered, want) {
+					t.Fatalf("after %d turns, %d entered, want %d", turn, *entered, want)
 				}
-				if len(turns.lines) != 0 {
-					t.Errorf("lines are left: %v", turns.lines)
-				}
-			})
+				end <- struct{}{}
+				synctest.Wait()
+			}
+			if len(turns.lines) != 0 {
+				t.Errorf("lines are left: %v", turns.lines)
+			}
 		})
+	})
 	t.Run("once the other account is silent, no request waits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			turns := NewTurns(1)

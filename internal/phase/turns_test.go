@@ -25,7 +25,7 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	through := func(s *turnstile) func(*phase.Config) { return func(c *phase.Config) { c.Turns = s } }
 
-	t.Run("a request has a turn for each transaction and none while it waits for the call", func(t *testing.T) {
+	t.Run("a request has a turn for each transaction and none during the call", func(t *testing.T) {
 		t.Parallel()
 		s, turns := setup(t), &turnstile{}
 		s.bank.has(func(_ context.Context, honest func() (string, error)) (string, error) {

@@ -415,14 +415,13 @@ var faults = []fault{
 	{
 		name:  "one account's transactions take no turns",
 		edits: []edit{{execution, "x.engine.turns.Enter(", "unlimited{}.Enter("}},
-		pkg:   phaseTest, test: "TestTurns/a request has a turn for each transaction and none while it waits for the call",
+		pkg:   phaseTest, test: "TestTurns/a request has a turn for each transaction and none during the call",
 	},
 	{
 		name:  "an account never waits for its turn",
 		edits: []edit{{"internal/limit/turns.go", "l.inside < t.atOnce || ", "true || "}},
 		pkg:   "./internal/limit",
-		test: "TestTurns/beside another account its requests take turns, in order, and the other one's do not wait for " +
-			"them",
+		test:  "TestTurns/beside another account its requests take turns, in order",
 	},
 	{
 		name:  "an intent is changed while it is created and paid",

@@ -189,8 +189,8 @@ func (s *street) live(ctx context.Context, each time.Duration) (d quietDay) {
 	return d
 }
 
-// beside has the loud merchant do its worst meanwhile. asked is how many requests it sent.
-func (s *street) beside(ctx context.Context, l load, o options) (d quietDay, asked int) {
+// beside has the loud merchant do its worst meanwhile. It sent so many requests, of which so many succeeded.
+func (s *street) beside(ctx context.Context, l load, o options) (d quietDay, asked, succeeded int) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex
@@ -205,9 +205,12 @@ func (s *street) beside(ctx context.Context, l load, o options) (d quietDay, ask
 				default:
 				}
 				method, path, form := l.next()
-				_, _ = s.send(ctx, s.loud, method, path, form) // it is refused often, and tries again at once
+				status, _ := s.send(ctx, s.loud, method, path, form) // it is refused often, and tries again at once
 				mu.Lock()
 				asked++
+				if status == http.StatusOK {
+					succeeded++
+				}
 				mu.Unlock()
 			}
 		})
@@ -216,7 +219,7 @@ func (s *street) beside(ctx context.Context, l load, o options) (d quietDay, ask
 	d = s.live(ctx, o.each)
 	close(over)
 	all.Wait()
-	return d, asked
+	return d, asked, succeeded
 }
 
 // outcome is one load in one round.
@@ -239,7 +242,7 @@ func run(ctx context.Context, o options) error {
 	for range o.rounds {
 		for _, l := range loads {
 			alone := s.live(ctx, o.each) // again each time: the machine is not the same from one minute to the next
-			with, asked := s.beside(ctx, l, o)
+			with, asked, succeeded := s.beside(ctx, l, o)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -247,8 +250,8 @@ func run(ctx context.Context, o options) error {
 			refused = append(refused, with.refused...)
 			all[l.name] = append(all[l.name], outcome{float64(with.percentile(99)) / float64(alone.percentile(99)),
 				alone.percentile(99), with.percentile(99), with.percentile(50)})
-			fmt.Printf("%-24s the loud one asked %6d times; the quiet one's p99 %7s alone, %7s beside it\n", l.name,
-				asked, millis(alone.percentile(99)), millis(with.percentile(99)))
+			fmt.Printf("%-24s %6d of the loud one's %6d requests succeeded; the quiet p99: %7s alone, %7s beside it\n",
+				l.name, succeeded, asked, millis(alone.percentile(99)), millis(with.percentile(99)))
 		}
 	}
 	return judge(all, refused, sent)

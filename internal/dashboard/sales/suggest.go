@@ -11,19 +11,21 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// suggestions is how many of the newest customers and prices a form suggests, and pricesOver how many prices it reads
-// to find active ones.
-const suggestions, pricesOver = 100, 500
+// suggestions is how many of the newest customers and prices a form suggests, and newest how many it reads to find
+// those of the mode that are active. A form also accepts the IDs and emails of others.
+const suggestions, newest = 100, 500
 
 const suggestCustomers = `
-	SELECT id AS value, concat_ws(', ', name, email) AS text FROM customers
-	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL
-	ORDER BY id DESC LIMIT @limit`
+	SELECT c.id AS value, concat_ws(', ', c.name, c.email) AS text
+	FROM (SELECT id, livemode, name, email, deleted_at FROM customers
+	    WHERE account_id = @account_id ORDER BY id DESC LIMIT @newest) c
+	WHERE c.livemode = @livemode AND c.deleted_at IS NULL
+	ORDER BY c.id DESC LIMIT @limit`
 
 const suggestPrices = `
 	SELECT p.id, o.name, p.unit_amount AS amount, p.currency
 	FROM (SELECT account_id, id, livemode, active, product_id, unit_amount, currency FROM prices
-	    WHERE account_id = @account_id ORDER BY id DESC LIMIT @over) p
+	    WHERE account_id = @account_id ORDER BY id DESC LIMIT @newest) p
 	JOIN products o ON o.account_id = p.account_id AND o.id = p.product_id
 	WHERE p.livemode = @livemode AND p.active AND o.active AND o.deleted_at IS NULL
 	ORDER BY p.id DESC LIMIT @limit`
@@ -36,7 +38,7 @@ func (s Pages) suggest(r *http.Request, of ui.Scope, c *creation) ([]formField, 
 		switch f := &fields[i]; {
 		case f.Name == "customer":
 			f.Options, err = ui.Read[option](r.Context(), s.Pool, suggestCustomers,
-				of.Args(postgres.Args{"limit": suggestions}))
+				of.Args(postgres.Args{"limit": suggestions, "newest": newest}))
 		case f.Name == "price":
 			f.Options, err = s.suggestPrices(r, of)
 		case f.Name == "amount" && c.Name == "payout":
@@ -55,7 +57,7 @@ func (s Pages) suggestPrices(r *http.Request, of ui.Scope) (all []option, err er
 		Name     string
 		Amount   int64
 		Currency string
-	}](r.Context(), s.Pool, suggestPrices, of.Args(postgres.Args{"limit": suggestions, "over": pricesOver}))
+	}](r.Context(), s.Pool, suggestPrices, of.Args(postgres.Args{"limit": suggestions, "newest": newest}))
 	for _, p := range found {
 		all = append(all, option{p.ID, p.Name + ", " + money.Format(p.Amount, p.Currency)})
 	}
