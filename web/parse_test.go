@@ -2,6 +2,7 @@ package web
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 )
 
@@ -16,6 +17,19 @@ func TestEveryPageParses(t *testing.T) {
 		for language, parse := range languages {
 			if parse() == nil {
 				t.Errorf("page %s has no template in %s", name, language)
+			}
+		}
+	}
+}
+
+// A part of a script is sent as a block, in which import and export are syntax errors.
+func TestPartsOfScriptsStandAlone(t *testing.T) {
+	for script, parts := range scripts {
+		for _, name := range parts {
+			for line := range strings.Lines(string(must(files.ReadFile("static/" + name)))) {
+				if strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "export ") {
+					t.Errorf("%s, which is a part of %s: %s", name, script, line)
+				}
 			}
 		}
 	}

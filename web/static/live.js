@@ -3,7 +3,6 @@
 // one stream, a hidden tab has none, and what somebody is using is left alone.
 // With every="1000" instead of topics it asks by itself, every second, for as long
 // as the answer says so.
-import { refresh as refreshTimes } from "./time.js";
 
 const regions = new Set();
 let source, timer;
@@ -116,7 +115,7 @@ async function update() {
       if (document.hidden) mark("news");
     }
     for (const region of regions) region.take(page.getElementById(region.id));
-    refreshTimes();
+    document.dispatchEvent(new Event("updated"));
     settle();
   } catch {
     say("reconnecting"); // the stream notices, too, and comes back. It does not say again what has changed.

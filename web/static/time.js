@@ -12,7 +12,7 @@ function ago(at) {
   }
 }
 
-export function refresh(root = document) {
+function refresh(root = document) {
   for (const words of root.querySelectorAll("time [data-ago]")) {
     const text = ago(Date.parse(words.closest("time").dateTime));
     if (words.textContent !== text) words.textContent = text;
@@ -21,3 +21,4 @@ export function refresh(root = document) {
 
 refresh();
 setInterval(refresh, 5000);
+document.addEventListener("updated", () => refresh()); // static/live.js has new parts of the page
