@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -312,61 +311,6 @@ func TestOverload(t *testing.T) {
 				}
 			})
 		}
-	})
-
-	t.Run("while another account is active, an account's reads take turns", func(t *testing.T) {
-		t.Parallel()
-		turns := (runtime.GOMAXPROCS(0) + 1) / 2
-		s := newEnv(t, func(c *process.Config) {
-			c.Limits.AccountTurns, c.Limits.AccountReads, c.Limits.ConcurrentReads = 1, turns+1, 2*turns+1
-		})
-		tx, err := s.db.Pool.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback(t.Context()) }()
-		if _, err := tx.Exec(t.Context(), `
-			SET LOCAL idle_in_transaction_session_timeout = 0;
-			LOCK TABLE refunds IN ACCESS EXCLUSIVE MODE`); err != nil {
-			t.Fatal(err)
-		}
-		others := func() {
-			for range 20 {
-				a := s.ask(t, sent{as: "kites", method: http.MethodGet, target: "/v1/customers"})
-				if a.status != http.StatusOK {
-					t.Errorf("another account's list is answered %d %s", a.status, a.body)
-				}
-			}
-		}
-		others()
-		var lists sync.WaitGroup
-		answered := make(chan string, turns+1)
-		list := func(target string) {
-			lists.Go(func() {
-				s.ask(t, sent{method: http.MethodGet, target: target})
-				answered <- target
-			})
-		}
-		for range turns {
-			list("/v1/refunds")
-		}
-		await(t, "the account's lists wait for the table", func() bool {
-			var waiting int
-			err := s.db.Pool.QueryRow(t.Context(), `
-				SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'refunds'::regclass`).Scan(&waiting)
-			return err == nil && waiting == turns
-		})
-		list("/v1/customers")
-		others()
-		select {
-		case target := <-answered:
-			t.Errorf("%s is answered while the table is locked", target)
-		default:
-		}
-		if err := tx.Rollback(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		lists.Wait()
 	})
 
 	t.Run("long lists of an account take turns, and its short reads do not wait for them", func(t *testing.T) {

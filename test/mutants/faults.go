@@ -410,7 +410,7 @@ var faults = []fault{
 		edits: []edit{
 			{"internal/process/limits.go", "limit.NewTurns((l.AccountTurns*cpus + 1) / 2)", "nil"},
 		},
-		pkg: apiTest, test: "TestOverload/while another account is active, an account's reads take turns",
+		pkg: "./internal/process", test: "TestTurns/reads",
 	},
 	{
 		name:  "one account's transactions take no turns",
