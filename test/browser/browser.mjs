@@ -58,7 +58,16 @@ export async function accessibleIn(page, theme, width) {
   else if (theme === "light") await accessible(page, "not");
 }
 
-// loaded waits until a page, or a frame, has its scripts. Before, a form is sent as it would be without them: once.
-export const loaded = (page) => page.locator("html").evaluate(async () => {
-  if (document.readyState !== "complete") await new Promise((resolve) => addEventListener("load", resolve));
-});
+// loaded waits until a page, or a frame, has its scripts. Before, a form is sent as it would be without them: once. A
+// frame may go on to its next page meanwhile, which then counts.
+export async function loaded(page) {
+  for (;;) {
+    try {
+      return await page.locator("html").evaluate(async () => {
+        if (document.readyState !== "complete") await new Promise((resolve) => addEventListener("load", resolve));
+      });
+    } catch (wrong) {
+      if (!wrong.message.includes("Execution context was destroyed")) throw wrong;
+    }
+  }
+}
