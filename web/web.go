@@ -1,6 +1,6 @@
 // Package web is what a browser receives: templates, styles, modules, icons, and the few
 // rules that hold for every page. It has no build step: the server sends the files in
-// static and templates as they are.
+// static and templates as they are, or several of them joined.
 //
 // A page is a file under templates. It defines "content", and may use everything
 // that templates/*.html define; its handler calls Site.Render with its name.
@@ -16,9 +16,11 @@ import (
 	"html/template"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -74,35 +76,39 @@ type parse func() *template.Template
 // New prepares the assets and finds the pages.
 func New(c Config) *Site {
 	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}, zipped: map[string]func() []byte{}}
-	sum := sha256.New()
 	for _, pattern := range [...]string{"static/*.*", "static/*/*.*"} {
 		for _, file := range must(fs.Glob(files, pattern)) {
-			content := must(files.ReadFile(file))
-			s.assets[strings.TrimPrefix(file, "static/")] = content
-			sum.Write(content)
+			s.assets[strings.TrimPrefix(file, "static/")] = must(files.ReadFile(file))
 		}
 	}
-	s.version = hex.EncodeToString(sum.Sum(nil)[:6])
-	for sheet, styles := range sheets {
-		var all bytes.Buffer
-		for _, name := range styles {
-			all.Write(must(files.ReadFile("static/" + name)))
-			delete(s.assets, name)
-		}
-		s.assets[sheet] = all.Bytes()
-	}
-	for script, parts := range scripts {
-		var all bytes.Buffer
-		for _, name := range parts {
-			fmt.Fprintf(&all, "{ // %s\n%s}\n", name, must(files.ReadFile("static/"+name)))
-		}
-		s.assets[script] = all.Bytes()
-	}
-	for name, content := range s.assets {
+	s.join(scripts, func(name string, content []byte) []byte {
+		return fmt.Appendf(nil, "{ // %s\n%s}\n", name, content)
+	})
+	s.join(sheets, func(name string, content []byte) []byte {
+		delete(s.assets, name) // no page loads a part alone
+		return content
+	})
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(s.assets)) {
+		content := s.assets[name]
+		fmt.Fprintln(sum, name, len(content))
+		sum.Write(content)
 		s.zipped[name] = sync.OnceValue(func() []byte { return zip(content) })
 	}
+	s.version = hex.EncodeToString(sum.Sum(nil)[:6])
 	s.findPages()
 	return s
+}
+
+// join makes assets of several files each.
+func (s *Site) join(assets map[string][]string, as func(name string, content []byte) []byte) {
+	for asset, parts := range assets {
+		var all bytes.Buffer
+		for _, name := range parts {
+			all.Write(as(name, must(files.ReadFile("static/"+name))))
+		}
+		s.assets[asset] = all.Bytes()
+	}
 }
 
 func zip(content []byte) []byte {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Fair has a request take a slot of its account's before it takes one of the process's.
+// Fair has a request take a slot of its account's, and a turn, before it takes a slot of the process's.
 // An account that asks for more than its share waits for itself, and does not delay the others.
 type Fair struct {
 	Accounts *Shares // nil: an account may take all slots
@@ -13,22 +13,17 @@ type Fair struct {
 	All      *Limiter
 }
 
-// Enter takes both slots, each now or after a short wait. release gives them back; only
-// the first call does.
+// Enter takes both slots, each now or after a short wait, and waits for the turn in between, while it holds only the
+// account's slot. release gives them back; only the first call does.
 func (f Fair) Enter(ctx context.Context, account string) (release func(), err error) {
-	if f.Accounts == nil {
-		return f.All.Enter(ctx)
-	}
 	giveBack, err := f.Accounts.Enter(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	endTurn := func() {}
-	if f.Turns != nil {
-		if endTurn, err = f.Turns.Enter(ctx, account); err != nil {
-			giveBack()
-			return nil, err
-		}
+	endTurn, err := f.Turns.Enter(ctx, account)
+	if err != nil {
+		giveBack()
+		return nil, err
 	}
 	free, err := f.All.Enter(ctx)
 	if err != nil {

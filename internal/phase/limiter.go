@@ -2,10 +2,10 @@ package phase
 
 import "context"
 
-// Limiter bounds how many requests are executed at once, in all and for each
-// account. Enter waits a moment at most for a slot; until then, the request has read and
-// written nothing. release gives the slot back and may be called more than once. The
-// caller receives the error as it is.
+// Limiter bounds how many requests, or transactions of requests, are executed at once, in all and for each account.
+// Enter waits for a slot. As Config.Work and Config.Lookups, it waits a moment at most: until then, the request has
+// read and written nothing, and the caller receives the error as it is. As Config.Turns, it may wait until ctx ends.
+// release gives the slot back and may be called more than once.
 type Limiter interface {
 	Enter(ctx context.Context, account string) (release func(), err error)
 }

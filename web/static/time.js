@@ -12,8 +12,8 @@ function ago(at) {
   }
 }
 
-function refresh(root = document) {
-  for (const words of root.querySelectorAll("time [data-ago]")) {
+function refresh() {
+  for (const words of document.querySelectorAll("time [data-ago]")) {
     const text = ago(Date.parse(words.closest("time").dateTime));
     if (words.textContent !== text) words.textContent = text;
   }
@@ -21,4 +21,4 @@ function refresh(root = document) {
 
 refresh();
 setInterval(refresh, 5000);
-document.addEventListener("updated", () => refresh()); // static/live.js has new parts of the page
+document.addEventListener("updated", refresh); // static/live.js has new parts of the page
