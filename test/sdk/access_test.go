@@ -16,11 +16,11 @@ import (
 )
 
 func TestAccess(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("an account is shown to whoever has its key", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		shown, err := a.V1Accounts.Retrieve(t.Context(), nil)
 		noError(t, err)
@@ -30,7 +30,7 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("a publishable key makes tokens and nothing else", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		public, _ := connect(t, in.url, a.newKey(apikey.Publishable))
 		token, err := public.V1Tokens.Create(t.Context(), &stripe.TokenCreateParams{Card: typed(t, "visa")})
@@ -51,7 +51,7 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("a restricted key does what it may, and is told what it would need", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		clerk, _ := connect(t, in.url,
 			a.newRestrictedKey(apikey.Permissions{"charges": apikey.Write, "customers": apikey.Read}))
@@ -74,14 +74,14 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("a key that nobody has opens nothing", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		stranger, _ := connect(t, in.url, "sk_test_nobodyhasthiskey")
 		_, err := stranger.V1Balance.Retrieve(t.Context(), nil)
 		refused(t, err, refusal{Status: http.StatusUnauthorized, Type: stripe.ErrorTypeInvalidRequest})
 	})
 
 	t.Run("an account may name itself, and no other", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, other := in.account(t), in.account(t)
 		params := &stripe.BalanceRetrieveParams{}
 		params.SetStripeAccount(a.id)
@@ -95,7 +95,7 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("an account finds itself by its id, and no other", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, other := in.account(t), in.account(t)
 		shown, err := a.V1Accounts.GetByID(t.Context(), a.id, nil)
 		noError(t, err)
@@ -108,7 +108,7 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("live mode and test mode see nothing of each other", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, key, err := apikey.Create(t.Context(), in.db, secret.Root(rootSecret).Keys(secret.APIKeys), a.id,
 			apikey.Secret, true)
@@ -138,7 +138,7 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("a key can be the user of Basic authentication", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		status, body := a.get("/v1/account", func(r *http.Request) { r.SetBasicAuth(a.key, "") })
 		equal(t, "status", status, http.StatusOK)
@@ -146,7 +146,7 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("a version that Stripe never had is refused", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		status, body := a.get("/v1/account", func(r *http.Request) {
 			r.Header.Set("Authorization", "Bearer "+a.key)
@@ -158,7 +158,7 @@ func TestAccess(t *testing.T) {
 }
 
 func TestAccountsSeeNothingOfEachOther(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	mine, other := in.account(t), in.account(t)
 	c := mine.customerWith("tok_visa")

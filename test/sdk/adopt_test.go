@@ -192,7 +192,7 @@ func (a *account) doLostWork(before string) (w lostWork) {
 }
 
 func TestAdoption(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := prepareForDisaster(t)
 	d.operate(t, "accounts", "create", "--id", "acct_sledges", "--name", "Sledges", "--currency", "usd")
 	key := d.operate(t, "keys", "create", "--account", "acct_sledges")

@@ -36,11 +36,11 @@ func inDollars(t *testing.T, amounts []*stripe.BalanceAmount) int64 {
 }
 
 func TestBalance(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("the balance is what charges brought, less fees and refunds", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		equal(t, "at first", a.pending(), int64(0))
 		charge := a.sell(2000)
@@ -51,7 +51,7 @@ func TestBalance(t *testing.T) {
 	})
 
 	t.Run("money that is available at once is not pending", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.charge(order(2000, "tok_bypassPending"))
 		equal(t, "pending", a.pending(), int64(0))
@@ -59,7 +59,7 @@ func TestBalance(t *testing.T) {
 	})
 
 	t.Run("balance transactions are listed by type, source and currency", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(2000)
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &charge.ID})

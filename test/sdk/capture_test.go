@@ -10,11 +10,11 @@ import (
 )
 
 func TestCaptures(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a hold takes no money", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		held := a.retrieveCharge(a.hold(3000).ID)
 		equal(t, "state", []any{held.Status, held.Paid, held.Captured, held.AmountCaptured},
@@ -26,7 +26,7 @@ func TestCaptures(t *testing.T) {
 	})
 
 	t.Run("a whole capture takes all of it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge, err := a.V1Charges.Capture(t.Context(), a.hold(3000).ID, &stripe.ChargeCaptureParams{
 			ReceiptEmail: stripe.String("ada@example.com"),
@@ -40,7 +40,7 @@ func TestCaptures(t *testing.T) {
 	})
 
 	t.Run("a partial capture gives the rest back", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge, err := a.V1Charges.Capture(t.Context(), a.hold(3000).ID, &stripe.ChargeCaptureParams{
 			Amount: stripe.Int64(1000), Expand: stripe.StringSlice([]string{"balance_transaction", "refunds"})})
@@ -56,7 +56,7 @@ func TestCaptures(t *testing.T) {
 	})
 
 	t.Run("nothing is captured twice", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.hold(3000)
 		_, err := a.V1Charges.Capture(t.Context(), charge.ID, nil)
@@ -68,7 +68,7 @@ func TestCaptures(t *testing.T) {
 	})
 
 	t.Run("no more is captured than is held", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Charges.Capture(t.Context(), a.hold(3000).ID,
 			&stripe.ChargeCaptureParams{Amount: stripe.Int64(3001)})

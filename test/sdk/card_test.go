@@ -12,11 +12,11 @@ import (
 )
 
 func TestCardsOfACustomer(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("the first card becomes the default, the second does not", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(nil)
 		first := a.keep(c.ID, "tok_visa")
@@ -26,7 +26,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("the merchant chooses another default, but only among the customer's cards", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c, other := a.customerWith("tok_visa"), a.customerWith("tok_visa")
 		second := a.keep(c.ID, "tok_mastercard")
@@ -40,7 +40,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("a card given with an update becomes the default at once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customerWith("tok_visa")
 		updated, err := a.V1Customers.Update(t.Context(), c.ID,
@@ -52,7 +52,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("a card that its issuer declines is not kept", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(nil)
 		create := func(token string) error {
@@ -85,14 +85,14 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("a card whose charges will fail is kept, because its issuer says that it is good", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		kept := a.keep(a.customer(nil).ID, "tok_chargeCustomerFail")
 		equal(t, "card", kept.Last4, "0341")
 	})
 
 	t.Run("a kept card shows what its issuer compared", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		card := typed(t, "visa")
 		card.CVC = stripe.String("123")
@@ -101,7 +101,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("a token is used up by the issuer's no", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		token := a.token(typed(t, "visa_chargeDeclined")).ID
 		_, err := a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Source: &token})
@@ -112,7 +112,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("what is wrong with the rest is said before the issuer is asked", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c, token := a.customer(nil), a.token(typed(t, "visa")).ID
 		_, err := a.V1Customers.Update(t.Context(), c.ID,
@@ -125,7 +125,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("a card is read and changed where it is kept", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(nil)
 		card := a.keep(c.ID, "tok_visa")
@@ -145,7 +145,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("a card's new expiry is one that a card can have", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(nil)
 		card, method := a.keep(c.ID, "tok_visa"), a.attach("pm_card_visa", c.ID)
@@ -172,7 +172,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("a card is found with its own customer only", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c, other := a.customerWith("tok_visa"), a.customer(nil)
 		card := c.DefaultSource.ID
@@ -188,7 +188,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("cards are listed newest first and paged through", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(nil)
 		var made []string
@@ -202,7 +202,7 @@ func TestCardsOfACustomer(t *testing.T) {
 	})
 
 	t.Run("when the default card is removed, the newest of the others takes its place", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customerWith("tok_visa")
 		second, third := a.keep(c.ID, "tok_mastercard"), a.keep(c.ID, "tok_amex")

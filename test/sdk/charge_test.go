@@ -11,11 +11,11 @@ import (
 )
 
 func TestCharges(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a charge takes the amount, and keeps what it was told", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := order(2000, "tok_visa")
 		params.Description, params.ReceiptEmail = stripe.String("One toboggan"), stripe.String("ada@example.com")
@@ -44,7 +44,7 @@ func TestCharges(t *testing.T) {
 	})
 
 	t.Run("2000 cents cost 88 and leave 1912", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := order(2000, "tok_visa")
 		params.AddExpand("balance_transaction")
@@ -59,7 +59,7 @@ func TestCharges(t *testing.T) {
 	})
 
 	t.Run("objects are expanded four deep", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customerWith("tok_visa")
 		params := &stripe.ChargeCreateParams{Amount: stripe.Int64(900), Currency: stripe.String("usd"), Customer: &c.ID}
@@ -80,7 +80,7 @@ func TestCharges(t *testing.T) {
 	})
 
 	t.Run("what may be changed of a charge is changed, and nothing else", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge, c := a.sell(1500), a.customer(nil)
 		updated, err := a.V1Charges.Update(t.Context(), charge.ID, &stripe.ChargeUpdateParams{
@@ -102,7 +102,7 @@ func TestCharges(t *testing.T) {
 	})
 
 	t.Run("a charge that is not there cannot be read, changed or captured", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Charges.Retrieve(t.Context(), "ch_nobody", nil)
 		refused(t, err, missing("charge", "No such charge: 'ch_nobody'"))
@@ -113,7 +113,7 @@ func TestCharges(t *testing.T) {
 	})
 
 	t.Run("a list shows a customer's charges, newest first, page by page", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customerWith("tok_visa")
 		var oldestFirst []string
@@ -152,7 +152,7 @@ func TestCharges(t *testing.T) {
 	})
 
 	t.Run("a charge gets a transfer group once, and a list finds it by the group", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		group := func(name string) *stripe.ChargeUpdateParams {
 			return &stripe.ChargeUpdateParams{TransferGroup: &name}
@@ -191,7 +191,7 @@ func TestCharges(t *testing.T) {
 	})
 
 	t.Run("a list says which parameter it does not know, and which cursor", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		ofSource := &stripe.ChargeListParams{}
 		ofSource.Filters.AddFilter("source", "", "card_1")
@@ -211,7 +211,7 @@ func TestCharges(t *testing.T) {
 }
 
 func TestCustomersThatPay(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	of := func(c *stripe.Customer, card string) *stripe.ChargeCreateParams {
 		params := order(800, card)
@@ -223,7 +223,7 @@ func TestCustomersThatPay(t *testing.T) {
 	}
 
 	t.Run("with the default card, or the one that is named", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customerWith("tok_visa")
 		second := a.keep(c.ID, "tok_mastercard")
@@ -233,7 +233,7 @@ func TestCustomersThatPay(t *testing.T) {
 	})
 
 	t.Run("but not without a card", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Charges.Create(t.Context(), of(a.customer(nil), ""))
 		refused(t, err, refusal{
@@ -246,7 +246,7 @@ func TestCustomersThatPay(t *testing.T) {
 	})
 
 	t.Run("and not with somebody else's", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c, other := a.customerWith("tok_visa"), a.customerWith("tok_visa")
 		_, err := a.V1Charges.Create(t.Context(), of(c, other.DefaultSource.ID))
@@ -256,7 +256,7 @@ func TestCustomersThatPay(t *testing.T) {
 	})
 
 	t.Run("nobody pays nothing with nothing", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := order(800, "")
 		params.Source = nil

@@ -17,11 +17,11 @@ import (
 )
 
 func TestCheckout(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("what Stripe's command line does for checkout.session.completed ends with that event", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		product, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{
 			Name:        stripe.String("myproduct"),
@@ -89,7 +89,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("a declined card leaves the session open, and the next one pays with the same intent", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		session := a.session(nil)
 		refused(t, a.press(session.ID, url.Values{"payment_method": {"pm_card_chargeDeclined"}}, nil),
@@ -106,7 +106,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("a challenge completes the session when it is passed", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		session := a.session(nil)
 		asked := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_authenticationRequired"}})
@@ -118,7 +118,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("a hold is paid when it is captured", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		session := a.session(&stripe.CheckoutSessionCreateParams{
 			PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
@@ -143,7 +143,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("a session for a setup keeps the card and moves no money", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		session, err := a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
@@ -164,7 +164,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("while its session is open an intent is nobody else's", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		session := a.session(nil)
 		intent := a.page(http.MethodPost, session.ID,
@@ -190,7 +190,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("a browser sees and pays a session with a publishable key, without the merchant's notes", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		sledge := item("Sledge", 2000)
 		sledge.Metadata = map[string]string{"margin": "huge"}
@@ -214,7 +214,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("a worker expires what is over, and nobody can pay in it before that either", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		over, open := a.session(nil), a.session(nil)
 		_, err := in.db.Exec(t.Context(), `
@@ -237,7 +237,7 @@ func TestCheckout(t *testing.T) {
 	})
 
 	t.Run("items are listed in the order in which they were given", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		var given []string
 		params := &stripe.CheckoutSessionCreateParams{}

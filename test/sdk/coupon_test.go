@@ -10,11 +10,11 @@ import (
 )
 
 func TestCoupons(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a coupon with an id of the merchant's own lives until it is deleted", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		own := &stripe.CouponCreateParams{
 			ID:             stripe.String("WELCOME"),
@@ -47,7 +47,7 @@ func TestCoupons(t *testing.T) {
 	})
 
 	t.Run("a coupon is no longer valid when its time is over", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		end := time.Now().Add(time.Hour)
 		made, err := a.V1Coupons.Create(t.Context(), &stripe.CouponCreateParams{
@@ -71,11 +71,11 @@ func (in *installation) expireCoupon(t *testing.T, id string) {
 }
 
 func TestShippingRates(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a shipping rate changes in everything but what it costs", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		standard := a.shippingRate("Standard", 500)
 		equal(t, "rate",

@@ -38,7 +38,7 @@ func (a *account) listed(path string) []listedObject {
 // A list that is filtered by time is read by the IDs of that time. A test clock moves an account's time, and neither
 // the IDs nor created.
 func TestListsByTime(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in, _ := installNotified(t)
 	a := in.account(t)
 	a.advance(40 * 24 * time.Hour)

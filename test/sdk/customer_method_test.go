@@ -12,7 +12,7 @@ import (
 )
 
 func TestCustomersThatBringAMethod(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	create := func(a *account, method, byDefault string) (*stripe.Customer, error) {
 		params := &stripe.CustomerCreateParams{PaymentMethod: &method, Email: stripe.String("jenny@example.com")}
@@ -23,7 +23,7 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 	}
 
 	t.Run("the method is attached, and may be the default", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		made, err := a.V1PaymentMethods.Create(t.Context(), &stripe.PaymentMethodCreateParams{
 			Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")}})
@@ -44,7 +44,7 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 	})
 
 	t.Run("a card that its issuer declines makes no customer", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := create(a, "pm_card_chargeDeclined", "")
 		refused(t, err,
@@ -60,7 +60,7 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 }
 
 func TestCustomersOfATestClock(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	a := install(t).account(t)
 	clock, err := a.V1TestHelpersTestClocks.Create(t.Context(),
 		&stripe.TestHelpersTestClockCreateParams{FrozenTime: stripe.Int64(time.Now().Unix())})
@@ -93,7 +93,7 @@ func TestCustomersOfATestClock(t *testing.T) {
 }
 
 func TestBalanceAvailableEvent(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	in.workTwice(t)
 	a := in.account(t)

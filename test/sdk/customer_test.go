@@ -11,11 +11,11 @@ import (
 )
 
 func TestCustomers(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a customer has every field it was created with", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		address := &stripe.AddressParams{
 			City:       stripe.String("Oslo"),
@@ -77,7 +77,7 @@ func TestCustomers(t *testing.T) {
 	})
 
 	t.Run("a tax ID is accepted and ignored", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		taxID := &stripe.CustomerCreateTaxIDDataParams{
 			Type: stripe.String("eu_vat"), Value: stripe.String("DE123456789")}
@@ -93,7 +93,7 @@ func TestCustomers(t *testing.T) {
 	})
 
 	t.Run("an update changes what it names, and an empty text unsets", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(&stripe.CustomerCreateParams{
 			Name:        stripe.String("Ada"),
@@ -115,7 +115,7 @@ func TestCustomers(t *testing.T) {
 	})
 
 	t.Run("what an invoice would look like is null again when it is unset", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(&stripe.CustomerCreateParams{InvoiceSettings: &stripe.CustomerCreateInvoiceSettingsParams{
 			Footer: stripe.String("Takk"),
@@ -144,7 +144,7 @@ func TestCustomers(t *testing.T) {
 	})
 
 	t.Run("metadata is merged, a key at a time removed, and cleared", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(&stripe.CustomerCreateParams{Metadata: map[string]string{"a": "1", "b": "2"}})
 		for _, step := range []struct{ sent, want map[string]string }{
@@ -163,7 +163,7 @@ func TestCustomers(t *testing.T) {
 	})
 
 	t.Run("a deleted customer is shown as deleted, and nothing can be done with it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customerWith("tok_visa")
 		deleted, err := a.V1Customers.Delete(t.Context(), c.ID, nil)
@@ -183,14 +183,14 @@ func TestCustomers(t *testing.T) {
 	})
 
 	t.Run("an address that is none is refused", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		_, err := in.account(t).V1Customers.Create(t.Context(),
 			&stripe.CustomerCreateParams{Email: stripe.String("nobody")})
 		refused(t, err, invalid("email_invalid", "email", "Invalid email address: nobody"))
 	})
 
 	t.Run("a list is paged through, forwards and backwards", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		var oldestFirst []string
 		for range 7 {
@@ -209,7 +209,7 @@ func TestCustomers(t *testing.T) {
 	})
 
 	t.Run("a list can be filtered by address and by time", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		ada := a.customer(&stripe.CustomerCreateParams{Email: stripe.String("ada@example.com")})
 		a.customer(&stripe.CustomerCreateParams{Email: stripe.String("bob@example.com")})

@@ -48,11 +48,11 @@ var declines = []decline{
 }
 
 func TestDeclines(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	for _, d := range declines {
 		t.Run(d.token+" is declined, and the charge that failed says why", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			_, err := a.V1Charges.Create(t.Context(), order(4200, d.token))
 			e := refused(t, err,
@@ -70,7 +70,7 @@ func TestDeclines(t *testing.T) {
 	}
 
 	t.Run("nothing can be done with a charge that failed", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Charges.Create(t.Context(), order(4200, "tok_chargeDeclined"))
 		failed := refused(t, err,
@@ -83,7 +83,7 @@ func TestDeclines(t *testing.T) {
 	})
 
 	t.Run("a check that fails does not decline", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.charge(order(4200, "tok_cvcCheckFail"))
 		equal(t, "the code's check", charge.PaymentMethodDetails.Card.Checks.CVCCheck,

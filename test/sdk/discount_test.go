@@ -12,11 +12,11 @@ import (
 )
 
 func TestDiscountedCheckout(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("session, charge and balance have the total with discount and shipping", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		coupon := a.coupon(&stripe.CouponCreateParams{
 			PercentOff: stripe.Float64(33.33),
@@ -63,7 +63,7 @@ func TestDiscountedCheckout(t *testing.T) {
 	})
 
 	t.Run("a session that is declined can be shipped otherwise and is paid with the same intent", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		coupon := a.coupon(&stripe.CouponCreateParams{
 			AmountOff:      stripe.Int64(9999),
@@ -87,7 +87,7 @@ func TestDiscountedCheckout(t *testing.T) {
 	})
 
 	t.Run("of sessions that race for the last redemption one is paid, and no other is charged", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		coupon := a.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(10), MaxRedemptions: stripe.Int64(1)})
 		var sessions []*stripe.CheckoutSession
@@ -114,7 +114,7 @@ func TestDiscountedCheckout(t *testing.T) {
 	})
 
 	t.Run("a challenge reserves the last redemption, and expiry gives it up", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		coupon := a.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(10), MaxRedemptions: stripe.Int64(1)})
 		first, second := a.session(discounted(coupon.ID)), a.session(discounted(coupon.ID))
@@ -131,7 +131,7 @@ func TestDiscountedCheckout(t *testing.T) {
 	})
 
 	t.Run("an expired or deleted coupon is refused, at creation and at payment", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		old := a.coupon(&stripe.CouponCreateParams{ID: stripe.String("OLD"), PercentOff: stripe.Float64(10)})
 		gone := a.coupon(&stripe.CouponCreateParams{ID: stripe.String("GONE"), PercentOff: stripe.Float64(10)})
@@ -150,7 +150,7 @@ func TestDiscountedCheckout(t *testing.T) {
 	})
 
 	t.Run("another account's coupon does not exist", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, other := in.account(t), in.account(t)
 		theirs := other.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(10)})
 		refused(t, a.trySession(theirs.ID),

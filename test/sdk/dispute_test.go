@@ -88,11 +88,11 @@ func moved(d *stripe.Dispute) (amounts []int64) {
 }
 
 func TestDisputes(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in, _ := installNotified(t)
 
 	t.Run("a chargeback takes the money and a fee, and gives both back when it is won", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		d := a.disputed("tok_createDispute", 2000)
 		equal(t, "dispute", []any{d.Status, d.Reason, d.Amount, d.IsChargeRefundable},
@@ -121,7 +121,7 @@ func TestDisputes(t *testing.T) {
 	})
 
 	t.Run("a dispute that is lost, or given up, keeps the money", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		lost := a.disputed("tok_createDisputeProductNotReceived", 2000)
 		equal(t, "reason", lost.Reason, stripe.DisputeReasonProductNotReceived)
@@ -139,7 +139,7 @@ func TestDisputes(t *testing.T) {
 	})
 
 	t.Run("an inquiry moves no money until it is escalated", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		d := a.disputed("tok_createDisputeInquiry", 2000)
 		equal(t, "inquiry",
@@ -158,7 +158,7 @@ func TestDisputes(t *testing.T) {
 	})
 
 	t.Run("taking back what was said does not use up the one answer there is", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		d := a.disputed("tok_createDispute", 2000)
 		_, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Submit: stripe.Bool(false),
@@ -176,7 +176,7 @@ func TestDisputes(t *testing.T) {
 	})
 
 	t.Run("evidence can be kept first and sent later, once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		d := a.disputed("tok_createDispute", 2000)
 		kept, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{
@@ -199,7 +199,7 @@ func TestDisputes(t *testing.T) {
 	})
 
 	t.Run("the dispute of an intent names it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		intent := a.pay("pm_card_createDisputeInquiry", "automatic")
 		var found []*stripe.Dispute
@@ -213,7 +213,7 @@ func TestDisputes(t *testing.T) {
 	})
 
 	t.Run("a charge can be disputed twice, and the old addresses show the latest", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		first := a.disputed("tok_createMultipleDisputes", 2001)
 		var both []*stripe.Dispute

@@ -12,7 +12,7 @@ import (
 )
 
 func TestEvents(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	ctx := t.Context
 
@@ -64,7 +64,7 @@ func TestEvents(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(what+" is told of", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			c.change(t, a)
 			emitted := ids(collect(t, a.V1Events.List(t.Context(), nil)),
@@ -74,7 +74,7 @@ func TestEvents(t *testing.T) {
 	}
 
 	t.Run("an event shows the object as it was then, and what had changed", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(&stripe.CustomerCreateParams{
 			Name:     stripe.String("Ada"),
@@ -97,7 +97,7 @@ func TestEvents(t *testing.T) {
 	})
 
 	t.Run("an update names only the changed keys of a hash, and null for those that are new", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		c := a.customer(&stripe.CustomerCreateParams{Metadata: map[string]string{
 			"stays":   "a",
@@ -121,7 +121,7 @@ func TestEvents(t *testing.T) {
 	})
 
 	t.Run("what a merchant thinks of a charge is told when it changes", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Charges.Update(t.Context(), a.sell(1000).ID, &stripe.ChargeUpdateParams{
 			FraudDetails: &stripe.ChargeUpdateFraudDetailsParams{UserReport: stripe.String("safe")}})
@@ -131,7 +131,7 @@ func TestEvents(t *testing.T) {
 	})
 
 	t.Run("an event names the request that caused it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := order(1000, "tok_visa")
 		params.SetIdempotencyKey("the key of the cause")
@@ -146,7 +146,7 @@ func TestEvents(t *testing.T) {
 	})
 
 	t.Run("events are filtered by one type, by several, and by a star", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID})
 		a.customer(nil)

@@ -17,11 +17,11 @@ import (
 )
 
 func TestIdempotencyKeys(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("the same request under the same key gets the same answer and charges once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		first, again := a.charge(keyed(1000, "one")), a.charge(keyed(1000, "one"))
 		equal(t, "answer", string(again.LastResponse.RawJSON), string(first.LastResponse.RawJSON))
@@ -33,7 +33,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	})
 
 	t.Run("a decline is an answer too", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := keyed(1000, "declined")
 		params.Source = source("tok_chargeDeclined")
@@ -49,7 +49,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	})
 
 	t.Run("a key of another request is refused, and says what differs", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.charge(keyed(1000, "mine"))
 		_, err := a.V1Charges.Create(t.Context(), keyed(1001, "mine"))
@@ -69,7 +69,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	})
 
 	t.Run("two accounts use one key without noticing", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		one, other := in.account(t), in.account(t)
 		if one.charge(keyed(1000, "common")).ID == other.charge(keyed(1000, "common")).ID {
 			t.Error("they got one charge")
@@ -77,7 +77,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	})
 
 	t.Run("a refused request leaves its key free", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Charges.Create(t.Context(), keyed(1, "corrected"))
 		refused(t, err, invalid("amount_too_small", "amount", ""))
@@ -88,11 +88,11 @@ func TestIdempotencyKeys(t *testing.T) {
 // An answer that gets lost is the reason for all of this: the SDK asks again, by
 // itself and under the same key.
 func TestAnswersThatGetLost(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a charge is made once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		proxy := losing(t, in.url)
 		client, _ := connectWithRetries(t, proxy.url, a.key, 2)
@@ -107,7 +107,7 @@ func TestAnswersThatGetLost(t *testing.T) {
 	})
 
 	t.Run("a refund is made once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(7302)
 		proxy := losing(t, in.url)

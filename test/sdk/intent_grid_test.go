@@ -245,7 +245,7 @@ var operations = []struct {
 
 // TestIntentStateGrid tries every operation on an intent in every state.
 func TestIntentStateGrid(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	for _, operation := range operations {
 		for _, state := range states {
@@ -254,7 +254,7 @@ func TestIntentStateGrid(t *testing.T) {
 				t.Fatalf("the result of %s in state %s is missing", operation.name, state.name)
 			}
 			t.Run(operation.name+" when it is "+state.name, func(t *testing.T) {
-				t.Parallel()
+				inTurn(t)
 				a := in.account(t)
 				intent := state.make(a).ID
 				equal(t, "state before", string(a.retrieveIntent(intent).Status), state.name)

@@ -15,11 +15,11 @@ import (
 )
 
 func TestPaymentIntents(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("metadata can be emptied, but not of an intent that is not there yet", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		create := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd")}
 		create.AddExtra("metadata", "")
@@ -34,7 +34,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("a charge has the transfer group of its intent, which can be set once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		group := func(name string) *stripe.PaymentIntentUpdateParams {
 			return &stripe.PaymentIntentUpdateParams{TransferGroup: &name}
@@ -56,7 +56,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("a confirmed intent takes the money once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		intent := a.retrieveIntent(a.confirmed("pm_card_visa", "automatic").ID, "latest_charge.balance_transaction",
 			"payment_method")
@@ -71,7 +71,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("after a decline the same intent is paid with another card", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		intent := a.intent(nil)
 		_, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID,
@@ -110,7 +110,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("part of a hold is captured, and the charge shows what was let go without a refund", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		held := a.confirmed("pm_card_visa", "manual")
 		_, err := a.V1Charges.Capture(t.Context(), held.LatestCharge.ID, nil)
@@ -134,7 +134,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("canceling a hold lets it go", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		held := a.confirmed("pm_card_visa", "manual")
 		canceled, err := a.V1PaymentIntents.Cancel(t.Context(), held.ID,
@@ -148,7 +148,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("a customer who is not there cannot be asked", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
 			Amount:             stripe.Int64(2000),
@@ -167,7 +167,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("with error_on_requires_action, a required authentication is an error", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		always := &stripe.PaymentIntentCreateParams{
 			PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
@@ -196,7 +196,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("a card's options that are unset are those of a new intent again", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		asked := a.intent(&stripe.PaymentIntentCreateParams{
 			PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
@@ -221,7 +221,7 @@ func TestPaymentIntents(t *testing.T) {
 	})
 
 	t.Run("a browser confirms with the client secret and sees nothing of the merchant's", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		intent := a.intent(&stripe.PaymentIntentCreateParams{Metadata: map[string]string{"margin": "80 %"}})
 		browser, _ := connect(t, in.url, a.newKey(apikey.Publishable))
@@ -255,7 +255,7 @@ func TestPaymentIntents(t *testing.T) {
 }
 
 func TestChallenges(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	for _, c := range []struct {
@@ -275,7 +275,7 @@ func TestChallenges(t *testing.T) {
 			stripe.PaymentIntentStatusRequiresConfirmation, "succeeded", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			intent := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: &c.method, Confirm: stripe.Bool(true),
 				ConfirmationMethod: &c.confirmation, ReturnURL: stripe.String("https://shop.example/back?cart=7")})
@@ -308,7 +308,7 @@ func TestChallenges(t *testing.T) {
 	}
 
 	t.Run("the return URL may have an application's scheme, but none that a browser executes", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		confirm := func(back string) (*stripe.PaymentIntent, error) {
 			return a.V1PaymentIntents.Confirm(t.Context(), a.intent(nil).ID, &stripe.PaymentIntentConfirmParams{
@@ -334,7 +334,7 @@ func TestChallenges(t *testing.T) {
 	})
 
 	t.Run("without a way back the page says how it ended", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		intent := a.confirmed("pm_card_authenticationRequired", "")
 		equal(t, "next action", intent.NextAction.Type, stripe.PaymentIntentNextActionType("use_stripe_sdk"))
@@ -345,7 +345,7 @@ func TestChallenges(t *testing.T) {
 	})
 
 	t.Run("an address that belongs to no payment says so", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		equal(t, "status", visit(t, in.url+"/3d_secure/3ds_none", nil).status, http.StatusNotFound)
 	})
 }

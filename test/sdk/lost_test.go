@@ -122,11 +122,11 @@ var lossy = []struct {
 // For every operation, an SDK that asks again because the answer got lost after
 // the commit gets that answer, and nothing is done twice.
 func TestEveryKindOfAnswerThatGetsLost(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	for _, operation := range lossy {
 		t.Run(operation.name, func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			g := a.given()
 			rows := func() (n int) {

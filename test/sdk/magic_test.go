@@ -36,7 +36,7 @@ var authenticated = []string{
 }
 
 func TestEveryTestCard(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	for _, card := range testcard.All() {
 		first, _ := testcard.ByName(card.Name)
@@ -48,7 +48,7 @@ func TestEveryTestCard(t *testing.T) {
 		case card != first: // the token means the first card of its name
 		case slices.Contains(authenticated, card.Name):
 			t.Run("tok_"+card.Name+" needs its holder", func(t *testing.T) {
-				t.Parallel()
+				inTurn(t)
 				_, err := in.account(t).V1Charges.Create(t.Context(), order(1000, "tok_"+card.Name))
 				refused(t, err, refusal{
 					Status:      http.StatusPaymentRequired,
@@ -59,7 +59,7 @@ func TestEveryTestCard(t *testing.T) {
 			})
 		case !declined: // TestDeclines has the others
 			t.Run("tok_"+card.Name+" pays, and so does pm_card_"+card.Name, func(t *testing.T) {
-				t.Parallel()
+				inTurn(t)
 				a := in.account(t)
 				for _, prefix := range []string{"tok_", "pm_card_"} {
 					pays(t, a.charge(order(1000, prefix+card.Name)), card)

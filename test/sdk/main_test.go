@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -37,6 +38,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// places limits the tests that run beside each other, their subtests, and those of their subtests.
+var places = [...]chan struct{}{
+	make(chan struct{}, 2*runtime.NumCPU()), // each has servers of its own, and a part of a test is waiting
+	make(chan struct{}, runtime.NumCPU()),
+	make(chan struct{}, runtime.NumCPU()),
+}
+
+// inTurn lets a test run beside others of its level. With t.Parallel alone, a test whose subtests wait makes room for
+// another test, until the servers of all tests take the processors from the few subtests that run.
+func inTurn(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	level := places[strings.Count(t.Name(), "/")]
+	level <- struct{}{}
+	t.Cleanup(func() { <-level })
+}
+
 // buildAndRun runs the tests in a separate process group and ends what is
 // left of it: a test that panics leaves no server behind.
 func buildAndRun() (code int, err error) {
@@ -55,7 +73,7 @@ func buildAndRun() (code int, err error) {
 	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool {
 		return strings.HasPrefix(arg, "-test.testlogfile=")
 	})
-	tests := exec.Command(os.Args[0], args...)
+	tests := exec.Command(os.Args[0], append(args, "-test.parallel=1000")...) // inTurn has the limit
 	tests.Env = append(os.Environ(), binaryVar+"="+binary)
 	tests.Stdout, tests.Stderr = os.Stdout, os.Stderr
 	tests.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

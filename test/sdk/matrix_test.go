@@ -11,7 +11,7 @@ import (
 // and of stripe-node, and the stripe-python of the system, python3-stripe on Debian. It
 // fails where one of them is missing, and says how to get it.
 func TestOtherSDKs(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	in.work(t)
 	out, err := exec.CommandContext(t.Context(), "go", "run", "./matrix", "-few", "-url", in.url, "-key",

@@ -20,11 +20,11 @@ func (a *account) attach(method, customer string) *stripe.PaymentMethod {
 }
 
 func TestPaymentMethods(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a customer's card pays again and again, and is gone when it is detached", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		card := a.attach("pm_card_visa", customer.ID)
@@ -48,7 +48,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a customer's source pays intents under its own ID, until it is deleted", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		card := a.keep(customer.ID, "tok_visa")
@@ -105,7 +105,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a source whose holder was authenticated once pays in the holder's absence", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		card := a.keep(customer.ID, "tok_authenticationRequiredOnSetup")
@@ -132,7 +132,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a card that paid without a customer is spent", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		loose, err := a.V1PaymentMethods.Create(t.Context(), &stripe.PaymentMethodCreateParams{
 			Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")}})
@@ -153,7 +153,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a card is kept when the merchant wants to use it again", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		a.intent(&stripe.PaymentIntentCreateParams{
@@ -168,7 +168,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("an address that is unset is gone, and the rest of the billing details stays", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		card := a.attach("pm_card_visa", a.customer(nil).ID)
 		_, err := a.V1PaymentMethods.Update(t.Context(),
@@ -186,7 +186,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a card is a token or a number, not both", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		both := &stripe.PaymentMethodCreateParams{
 			Type: stripe.String("card"),
@@ -198,7 +198,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("another's card is refused", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		ann, bob := a.customer(nil), a.customer(nil)
 		card := a.attach("pm_card_visa", ann.ID)
@@ -217,7 +217,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a test card that is retrieved can be attached, and is the same one until then", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		retrieve := func() *stripe.PaymentMethod {
 			method, err := a.V1PaymentMethods.Retrieve(t.Context(), "pm_card_visa", nil)
@@ -247,7 +247,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("only an attached card is a customer's default, and no default outlives its card", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		card := a.attach("pm_card_visa", customer.ID)
@@ -265,7 +265,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a deleted customer leaves no card behind", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		card := a.attach("pm_card_visa", customer.ID)
@@ -279,7 +279,7 @@ func TestPaymentMethods(t *testing.T) {
 	})
 
 	t.Run("a card that its issuer declines cannot be attached, and leaves nothing behind", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		_, err := a.V1PaymentMethods.Attach(t.Context(), "pm_card_chargeDeclined",
@@ -297,11 +297,11 @@ func TestPaymentMethods(t *testing.T) {
 }
 
 func TestSetupIntents(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("what belongs to a confirmation is refused without one", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		_, err := in.account(t).V1SetupIntents.Create(t.Context(),
 			&stripe.SetupIntentCreateParams{ReturnURL: stripe.String("https://shop.example")})
 		refused(t, err,
@@ -311,7 +311,7 @@ func TestSetupIntents(t *testing.T) {
 	})
 
 	t.Run("a card that is set up can be charged when its holder is not there", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		setup, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{
@@ -337,7 +337,7 @@ func TestSetupIntents(t *testing.T) {
 	})
 
 	t.Run("a setup that is declined or failed can be tried again", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		setup, err := a.V1SetupIntents.Create(t.Context(),
 			&stripe.SetupIntentCreateParams{PaymentMethodTypes: stripe.StringSlice([]string{"card"})})

@@ -39,11 +39,11 @@ func (a *account) awaitRefund(id string, want stripe.RefundStatus) (r *stripe.Re
 }
 
 func TestRefundsThatEndLater(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in, _ := installNotified(t)
 
 	t.Run("a pending refund is booked when it has succeeded", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &a.sellWith("tok_pendingRefund", 2000).ID})
 		equal(t, "refund", []any{refund.Status, refund.PendingReason, refund.BalanceTransaction == nil},
@@ -55,7 +55,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 	})
 
 	t.Run("a refund that fails after it succeeded gives the money back, and can be tried again", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sellWith("tok_refundFail", 2000)
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &charge.ID})
@@ -74,7 +74,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 	})
 
 	t.Run("a card's refund can be neither canceled nor expired", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID})
 		const reason = "its status is succeeded, and only a refund whose status is requires_action can be."
@@ -85,7 +85,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 	})
 
 	t.Run("an authorization that nobody captures in time is let go", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.hold(1000)
 		_, err := in.db.Exec(t.Context(), `
@@ -104,7 +104,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 	})
 
 	t.Run("so is what an intent holds, and the intent is canceled", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		intent := a.pay("pm_card_visa", "manual")
 		_, err := in.db.Exec(t.Context(), `
@@ -121,7 +121,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 	})
 
 	t.Run("what cannot be let go is tried once, and left to a person", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge, intent := a.hold(1000), a.pay("pm_card_visa", "manual")
 		for _, held := range []string{charge.ID, intent.LatestCharge.ID} {
@@ -150,7 +150,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 	})
 
 	t.Run("what the acquirer pays is booked from what it owes to what it paid", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(2000)
 		a.refund(&stripe.RefundCreateParams{Charge: &charge.ID, Amount: stripe.Int64(500)})
@@ -170,7 +170,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 // What the test delivers itself: while the relay is held the acquirer's own
 // deliveries come to nothing.
 func TestNotificationsInAnyOrder(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in, r := installNotified(t, "RATCHET_ACQUIRER_FAULT=late_notifications")
 	a := in.account(t)
 
@@ -251,7 +251,7 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 
 // While the relay is held, a dispute can only come with the answer that caused it.
 func TestDisputesComeWithTheAnswer(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in, r := installNotified(t)
 	a := in.account(t)
 	opened := []string{"charge.dispute.created", "charge.dispute.funds_withdrawn"}

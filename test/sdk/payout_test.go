@@ -93,12 +93,12 @@ var tooMuch = invalid("balance_insufficient", "amount",
 		"details, see stripe.com/docs/api#balance).")
 
 func TestPayout(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	in.workTwice(t)
 
 	t.Run("a payout takes what is available, and waits an hour before it leaves", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		had := a.earn(5000)
 		a.sell(9000) // pending, and no use
@@ -117,7 +117,7 @@ func TestPayout(t *testing.T) {
 	})
 
 	t.Run("a canceled payout's money is available again, once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		had := a.earn(5000)
 		payout := a.payOut(dollars(had))
@@ -133,7 +133,7 @@ func TestPayout(t *testing.T) {
 	})
 
 	t.Run("what the bank refuses has failed, and its money is available again", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		had := a.earn(5000)
 		params := dollars(had)
@@ -150,7 +150,7 @@ func TestPayout(t *testing.T) {
 	})
 
 	t.Run("after two days of a test clock money is available and payouts are paid", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		had := a.earn(5000)
 		sale := a.sell(2000)
@@ -183,7 +183,7 @@ func TestPayout(t *testing.T) {
 	})
 
 	t.Run("behind a test clock, money that is available at once is told of at once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.advance(24 * time.Hour)
 		a.charge(order(2000, "tok_bypassPending"))
@@ -195,7 +195,7 @@ func TestPayout(t *testing.T) {
 	})
 
 	t.Run("an authorization older than seven days is voided before the test clock is ready", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		hold, intent := a.hold(2000), a.pay("pm_card_visa", "manual")
 		a.advance(7*24*time.Hour + time.Minute)
@@ -223,7 +223,7 @@ func TestPayout(t *testing.T) {
 	})
 
 	t.Run("a clock never goes back", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		clock := a.advance(time.Hour)
 		_, err := a.V1TestHelpersTestClocks.Advance(t.Context(), clock.ID,
@@ -232,7 +232,7 @@ func TestPayout(t *testing.T) {
 	})
 
 	t.Run("payouts are listed by status, and their metadata changes", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.earn(5000)
 		first := a.payOut(dollars(100))
@@ -254,7 +254,7 @@ func TestPayout(t *testing.T) {
 }
 
 func TestDailyPayout(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	a := in.account(t)
 	had := a.earn(5000)
@@ -302,7 +302,7 @@ func (a *account) schedule(s *stripe.BalanceSettingsUpdatePaymentsPayoutsSchedul
 }
 
 func TestPayoutSchedule(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	const day = 24 * time.Hour
 	today := time.Now().UTC().Truncate(day)
 	weekday := today.Add(4 * day)
@@ -324,7 +324,7 @@ func TestPayoutSchedule(t *testing.T) {
 			Interval: stripe.String("monthly"), MonthlyPayoutDays: []*int64{&monthDay}}, monthOn},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			in := install(t)
 			a := in.account(t)
 			had := a.earn(5000)
@@ -347,7 +347,7 @@ func TestPayoutSchedule(t *testing.T) {
 
 // TestPayoutsAtOnce has many clients take out of one balance while it changes.
 func TestPayoutsAtOnce(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	a := in.account(t)
 	had := a.earn(10_000)

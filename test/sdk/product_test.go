@@ -10,11 +10,11 @@ import (
 )
 
 func TestProductsAndPrices(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a product lives until it has a price", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		own := &stripe.ProductCreateParams{
 			ID:     stripe.String("sledge.red"),
@@ -53,7 +53,7 @@ func TestProductsAndPrices(t *testing.T) {
 	})
 
 	t.Run("a package is measured in hundredths", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		measures := func(height float64) *stripe.ProductCreatePackageDimensionsParams {
 			return &stripe.ProductCreatePackageDimensionsParams{Height: &height, Length: stripe.Float64(12),
@@ -79,7 +79,7 @@ func TestProductsAndPrices(t *testing.T) {
 	})
 
 	t.Run("a price changes in everything but what it costs", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		price := &stripe.PriceCreateParams{
 			Currency:   stripe.String("usd"),
@@ -125,7 +125,7 @@ func TestProductsAndPrices(t *testing.T) {
 	})
 
 	t.Run("a price that recurs is kept and shown, and starts no subscription", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{
 			Currency:    stripe.String("usd"),
@@ -158,7 +158,7 @@ func TestProductsAndPrices(t *testing.T) {
 
 	t.Run("a price that recurs can be the default of a product and be linked to, but not be opened",
 		func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			product, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Rink"),
 				DefaultPriceData: &stripe.ProductCreateDefaultPriceDataParams{

@@ -10,11 +10,11 @@ import (
 )
 
 func TestPromotionCodes(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a code is unique in any case while it is active", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		coupon := a.tenPercent()
 		spring := a.promotionCode(coupon, "Spring")
@@ -53,7 +53,7 @@ func TestPromotionCodes(t *testing.T) {
 	})
 
 	t.Run("a code that is not given is made up", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := codeOf(a.tenPercent(), "")
 		params.Code = nil
@@ -63,7 +63,7 @@ func TestPromotionCodes(t *testing.T) {
 	})
 
 	t.Run("a code ends with its coupon, and then gives way to another", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		old := a.promotionCode(a.tenPercent(), "WINTER")
 		_, err := a.V1Coupons.Delete(t.Context(), old.Promotion.Coupon.ID, nil)

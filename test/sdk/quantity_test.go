@@ -11,12 +11,12 @@ import (
 )
 
 func TestAdjustableQuantity(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	visa := url.Values{"payment_method": {"pm_card_visa"}}
 
 	t.Run("the customer changes quantities, removes an item, and pays the new total", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		session := a.session(&stripe.CheckoutSessionCreateParams{
 			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{
@@ -50,7 +50,7 @@ func TestAdjustableQuantity(t *testing.T) {
 	})
 
 	t.Run("a removed item can be taken back, but the only one cannot be removed", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		session := a.session(&stripe.CheckoutSessionCreateParams{
 			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{
@@ -64,7 +64,7 @@ func TestAdjustableQuantity(t *testing.T) {
 	})
 
 	t.Run("a discount follows the quantity, and a quantity below the code's minimum is rejected", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := codeOf(a.tenPercent(), "SPRING")
 		params.Restrictions = &stripe.PromotionCodeCreateRestrictionsParams{
@@ -90,7 +90,7 @@ func TestAdjustableQuantity(t *testing.T) {
 	})
 
 	t.Run("of quantities outside the limits nothing is changed", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		session := a.session(&stripe.CheckoutSessionCreateParams{
 			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{
@@ -119,7 +119,7 @@ func TestAdjustableQuantity(t *testing.T) {
 }
 
 func TestAdjustableQuantityIsChecked(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestAdjustableQuantityIsChecked(t *testing.T) {
 			"The minimum of an adjustable quantity, 4, must not be greater than its maximum, 3."},
 	} {
 		t.Run(name+" is rejected", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			sold := adjustable(item("Sledge", 2000), c.least, c.most)
 			sold.Quantity = &c.quantity
@@ -147,7 +147,7 @@ func TestAdjustableQuantityIsChecked(t *testing.T) {
 	}
 
 	t.Run("a payment link gives its sessions the limits", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{
 			Currency: stripe.String("usd"), UnitAmount: stripe.Int64(700),

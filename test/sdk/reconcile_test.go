@@ -23,7 +23,7 @@ func (in *installation) reconcile(t *testing.T) (said string, code int) {
 }
 
 func TestReconciliation(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	a := in.account(t)
 	charge := a.sell(2000)

@@ -12,13 +12,13 @@ import (
 )
 
 func TestRedemption(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	visa := url.Values{"payment_method": {"pm_card_visa"}}
 	const cannot = "This promotion code cannot be redeemed because "
 
 	t.Run("a session is paid with a code, which is redeemed once with its coupon", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		code := a.promotionCode(a.tenPercent(), "SPRING")
 		params := redeeming(code.ID)
@@ -35,7 +35,7 @@ func TestRedemption(t *testing.T) {
 	})
 
 	t.Run("the customer applies a code on the page, another one, and none", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		ten := a.promotionCode(a.tenPercent(), "TEN")
 		half := a.promotionCode(a.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(50)}).ID, "HALF")
@@ -65,7 +65,7 @@ func TestRedemption(t *testing.T) {
 	})
 
 	t.Run("a session without a field for codes takes none", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.promotionCode(a.tenPercent(), "TEN")
 		refused(t, a.send(a.session(nil).ID, url.Values{"promotion_code": {"TEN"}}, nil),
@@ -74,7 +74,7 @@ func TestRedemption(t *testing.T) {
 
 	t.Run("of sessions that race for the last redemption of a code one is paid, and no other is charged",
 		func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			params := codeOf(a.tenPercent(), "LAST")
 			params.MaxRedemptions = stripe.Int64(1)
@@ -107,7 +107,7 @@ func TestRedemption(t *testing.T) {
 		})
 
 	t.Run("a declined card and an expired session give the redemption up", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := codeOf(a.tenPercent(), "LAST")
 		params.MaxRedemptions = stripe.Int64(1)
@@ -126,7 +126,7 @@ func TestRedemption(t *testing.T) {
 	})
 
 	t.Run("a code that a challenge is pending with stays", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.promotionCode(a.tenPercent(), "TEN")
 		session := a.session(&stripe.CheckoutSessionCreateParams{AllowPromotionCodes: stripe.Bool(true)})
@@ -137,7 +137,7 @@ func TestRedemption(t *testing.T) {
 	})
 
 	t.Run("restrictions", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		coupon := a.tenPercent()
 		owner, other := a.customer(nil).ID, a.customer(nil).ID

@@ -11,11 +11,11 @@ import (
 )
 
 func TestRefunds(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a refund gives everything back unless it is told how much", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(2000)
 		made := a.refund(&stripe.RefundCreateParams{
@@ -38,7 +38,7 @@ func TestRefunds(t *testing.T) {
 	})
 
 	t.Run("a charge is refunded in parts, but never beyond its amount", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(1000)
 		refund := func(amount int64) error {
@@ -63,7 +63,7 @@ func TestRefunds(t *testing.T) {
 	})
 
 	t.Run("a hold is let go whole or not at all, and then cannot be captured", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.hold(1000)
 		_, err := a.V1Refunds.Create(t.Context(),
@@ -85,7 +85,7 @@ func TestRefunds(t *testing.T) {
 	})
 
 	t.Run("only the metadata of a refund can be changed", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID, Metadata: map[string]string{"a": "1"}})
 		updated, err := a.V1Refunds.Update(t.Context(), refund.ID,
@@ -99,7 +99,7 @@ func TestRefunds(t *testing.T) {
 	})
 
 	t.Run("a refund of a fraud says so on the charge", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(1000)
 		a.refund(&stripe.RefundCreateParams{Charge: &charge.ID, Reason: stripe.String("fraudulent")})
@@ -109,7 +109,7 @@ func TestRefunds(t *testing.T) {
 	})
 
 	t.Run("a refund of more than was captured is told how much that was", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		held := a.confirmed("pm_card_visa", "manual")
 		_, err := a.V1PaymentIntents.Capture(t.Context(), held.ID,
@@ -122,7 +122,7 @@ func TestRefunds(t *testing.T) {
 	})
 
 	t.Run("refunds are listed by charge, newest first", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(1000)
 		var made []string
@@ -143,7 +143,7 @@ func TestRefunds(t *testing.T) {
 	})
 
 	t.Run("a refund has to say of what", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Refunds.Create(t.Context(), nil)
 		refused(t, err,
@@ -160,11 +160,11 @@ func TestRefunds(t *testing.T) {
 
 // The SDK has dropped the addresses below a charge, but integrations have not.
 func TestRefundsBelowTheirCharge(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("one address answers with the refund, lists it and finds it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge, other := a.sell(1000), a.sell(1000)
 		var made, found stripe.Refund
@@ -186,7 +186,7 @@ func TestRefundsBelowTheirCharge(t *testing.T) {
 	})
 
 	t.Run("the older one answers with the charge", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		var charge stripe.Charge
 		noError(t, a.backend.Call(http.MethodPost, "/v1/charges/"+a.sell(1000).ID+"/refund", a.key,
@@ -196,7 +196,7 @@ func TestRefundsBelowTheirCharge(t *testing.T) {
 	})
 
 	t.Run("the events of a refund are listed in the order in which they were told", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		charge := a.sell(2000)
 		_, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID})

@@ -74,11 +74,11 @@ func refusedTwice(t *testing.T, want refusal, ask func() error) *stripe.Error {
 // An intent that is created with confirm=true is there though its confirmation is
 // refused, and the error says its state. The acquirer was not called.
 func TestRefusedConfirmations(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	for _, c := range refusedConfirmations {
 		t.Run(c.what+", the intent stays", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			params := &stripe.PaymentIntentCreateParams{
 				Amount:             &c.amount,
@@ -138,7 +138,7 @@ func TestRefusedConfirmations(t *testing.T) {
 		},
 	} {
 		t.Run("what names "+what+" makes none", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			ask := func(wrong func(params *stripe.PaymentIntentCreateParams)) error {
 				params := &stripe.PaymentIntentCreateParams{
@@ -163,7 +163,7 @@ func TestRefusedConfirmations(t *testing.T) {
 	}
 
 	t.Run("an intent whose confirmation is refused later stays as it was", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		waiting, err := a.V1PaymentIntents.Create(t.Context(),
 			&stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd")})
@@ -192,7 +192,7 @@ func TestRefusedConfirmations(t *testing.T) {
 }
 
 func TestRefusedSetups(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	for what, c := range map[string]struct {
 		ask    func(a *account, params *stripe.SetupIntentCreateParams)
@@ -210,7 +210,7 @@ func TestRefusedSetups(t *testing.T) {
 		}, invalid("", "payment_method", ""), stripe.SetupIntentStatusRequiresPaymentMethod, false},
 	} {
 		t.Run(what+", the setup stays", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			params := &stripe.SetupIntentCreateParams{
 				Confirm:            stripe.Bool(true),
@@ -243,7 +243,7 @@ func TestRefusedSetups(t *testing.T) {
 	}
 
 	t.Run("a browser sees nothing of the merchant's", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		setup := a.setup(&stripe.SetupIntentCreateParams{
 			Customer: &a.customer(nil).ID,

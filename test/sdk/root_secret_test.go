@@ -20,7 +20,7 @@ import (
 
 // TestRootSecret gives an installation another secret than the one of its first start.
 func TestRootSecret(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	another := strings.Repeat("another ", 8)
 	a := in.account(t)
@@ -54,7 +54,7 @@ func TestRootSecret(t *testing.T) {
 
 // TestReplacedRootSecret stops an installation and gives it another secret.
 func TestReplacedRootSecret(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	db := pgtest.New(t)
 	in := &installation{db: db.Pool, env: []string{modest, "RATCHET_SECRET=" + rootSecret,
 		"RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL), "RATCHET_ACQUIRER_URL=http://127.0.0.1:1",

@@ -203,7 +203,7 @@ func (l *load) end() (charged int, wrong []string) {
 // TestRotation rotates the root secret of a running installation: no request fails, no card is charged twice, and what
 // the older secret has made stays valid after it has been retired.
 func TestRotation(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	r := newRotating(t)
 	a := r.account(t)
 	l := listen(t, nil)
@@ -328,7 +328,7 @@ func TestRotation(t *testing.T) {
 // TestRotationDuringACharge rotates the secret between the first call to the acquirer and the retry. The process that
 // made the call crashed before it stored the answer.
 func TestRotationDuringACharge(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	r := newRotating(t)
 	a := r.account(t)
 	crashing, addr := launch(t, []string{"serve", "--addr", "127.0.0.1:0"},
@@ -379,7 +379,7 @@ func TestRotationDuringACharge(t *testing.T) {
 // TestRotationAfterALostRequest charges a card, loses the request with a failover, rotates the secret, and retries: the
 // call has the same key, and the acquirer answers as before.
 func TestRotationAfterALostRequest(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := prepareForDisaster(t)
 	a := d.account(t)
 	d.end(t)

@@ -12,11 +12,11 @@ import (
 )
 
 func TestSearch(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a search finds every match once, over all pages, and nothing of another account", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, other := in.account(t), in.account(t)
 		var want []string
 		var first, last int64
@@ -49,7 +49,7 @@ func TestSearch(t *testing.T) {
 	})
 
 	t.Run("charges and intents are searched by their amount, status and card", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		a.sell(900)
 		big := a.charge(order(5000, "tok_mastercard"))
@@ -89,7 +89,7 @@ func TestSearch(t *testing.T) {
 	})
 
 	t.Run("products and prices", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		sledge, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{
 			Name:        stripe.String("Sledge"),
@@ -138,7 +138,7 @@ func TestSearch(t *testing.T) {
 	})
 
 	t.Run("a query that cannot be searched for is refused", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		for query, message := range map[string]string{
 			`color:"red"`:                       "Field `color` is an unsupported search field",

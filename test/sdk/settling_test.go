@@ -12,7 +12,7 @@ import (
 // With automatic_async, Stripe's default, a charge does not show its balance
 // transaction before its money has come.
 func TestChargesThatSettleLater(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in, r := installNotified(t)
 	r.hold(true)
 	a := in.account(t)
@@ -92,7 +92,7 @@ func TestChargesThatSettleLater(t *testing.T) {
 
 // Without notifications, nothing would ever report it.
 func TestNothingSettlesLaterWithoutNews(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	a := install(t).account(t)
 	made, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
 		Amount:             stripe.Int64(2000),

@@ -34,11 +34,11 @@ func statusOfAttempt(a *stripe.SetupAttempt) string { return string(a.Status) }
 const asks = "pm_card_authenticationRequiredOnSetup"
 
 func TestSetupAttempts(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("every try is told, the newest first, and the setup names the last", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
 		setup := a.setup(&stripe.SetupIntentCreateParams{Customer: &customer.ID, Usage: stripe.String("on_session")})
@@ -86,7 +86,7 @@ func TestSetupAttempts(t *testing.T) {
 	})
 
 	t.Run("an attempt waits for its cardholder, and ends as he answers", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		for answer, want := range map[string]struct{ status, result string }{
 			"pass": {"succeeded", "authenticated"},
@@ -109,7 +109,7 @@ func TestSetupAttempts(t *testing.T) {
 	})
 
 	t.Run("an attempt is abandoned when the setup goes on without its cardholder", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		for what, goesOn := range map[string]func(id string) error{
 			"another card": func(id string) error {
@@ -134,7 +134,7 @@ func TestSetupAttempts(t *testing.T) {
 	})
 
 	t.Run("the list has pages and a time, and wants to know whose", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		setup := a.setup(&stripe.SetupIntentCreateParams{})
 		for range 3 {

@@ -163,7 +163,7 @@ func (a *account) listenerState(eventID string) (state string, attempts int, bod
 // TestStripeCLI runs the published Stripe CLI. The server that makes its sessions is not
 // the one that has its sockets.
 func TestStripeCLI(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	in.work(t)
 	sockets, at := launch(t, []string{"serve", "--addr", "127.0.0.1:0"}, in.env)
@@ -360,7 +360,7 @@ func (a *account) receive(t *testing.T, session map[string]any) (event frame) {
 }
 
 func TestStripeCLISessions(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("only a secret key, or a restricted one that may, starts one", func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 )
 
 func TestTokens(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("a typed card becomes a token that shows all of it but the number and the code", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		card := typed(t, "visa")
 		card.Name, card.AddressZip = stripe.String("Ada Lovelace"), stripe.String("0150")
@@ -35,7 +35,7 @@ func TestTokens(t *testing.T) {
 	})
 
 	t.Run("two tokens of one card share its fingerprint, those of another do not", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		first, again, other := a.token(typed(t, "visa")), a.token(typed(t, "visa")), a.token(typed(t, "mastercard"))
 		equal(t, "fingerprint", again.Card.Fingerprint, first.Card.Fingerprint)
@@ -45,7 +45,7 @@ func TestTokens(t *testing.T) {
 	})
 
 	t.Run("a token is spent once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		token := a.token(typed(t, "visa"))
 		charge := a.charge(order(700, token.ID))
@@ -64,7 +64,7 @@ func TestTokens(t *testing.T) {
 	})
 
 	t.Run("a magic token is never used up", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		for range 2 {
 			a.sell(700)
@@ -75,7 +75,7 @@ func TestTokens(t *testing.T) {
 	})
 
 	t.Run("a token that is not there is a wrong parameter, not a wrong address", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		_, err := a.V1Tokens.Retrieve(t.Context(), "tok_nobody", nil)
 		refused(t, err, invalid("resource_missing", "token", "No such token: 'tok_nobody'"))
@@ -84,14 +84,14 @@ func TestTokens(t *testing.T) {
 	})
 
 	t.Run("a token of nothing is refused", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		_, err := in.account(t).V1Tokens.Create(t.Context(), nil)
 		refused(t, err, invalid("parameter_missing", "", ""))
 	})
 }
 
 func TestCardsThatAreMistyped(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	number := *typed(t, "visa").Number
 	for what, c := range map[string]struct {
@@ -123,7 +123,7 @@ func TestCardsThatAreMistyped(t *testing.T) {
 			refusal{Code: "card_declined", DeclineCode: "test_mode_live_card"}},
 	} {
 		t.Run(what+" is refused", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			a := in.account(t)
 			card := typed(t, "visa")
 			c.mistype(card)
@@ -142,7 +142,7 @@ func (a *account) token(card *stripe.CardParams) *stripe.Token {
 }
 
 func TestConfirmationTokens(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	enter := func(t *testing.T, a *account, params *stripe.TestHelpersConfirmationTokenCreateParams,
 	) *stripe.ConfirmationToken {
@@ -163,7 +163,7 @@ func TestConfirmationTokens(t *testing.T) {
 	}
 
 	t.Run("what a customer entered confirms a payment, once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := visa()
 		params.PaymentMethod = nil
@@ -198,7 +198,7 @@ func TestConfirmationTokens(t *testing.T) {
 	})
 
 	t.Run("a payment is created and confirmed with one, and a setup, too", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd"),
 			ConfirmationToken: &enter(t, a, visa()).ID}
@@ -224,7 +224,7 @@ func TestConfirmationTokens(t *testing.T) {
 	})
 
 	t.Run("a decline uses it up, and a refusal does not", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		params := visa()
 		params.PaymentMethod, params.ReturnURL = stripe.String("pm_card_chargeDeclined"), nil
@@ -245,7 +245,7 @@ func TestConfirmationTokens(t *testing.T) {
 	})
 
 	t.Run("it expires, and no other account can use it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		token, intent := enter(t, a, visa()), a.intent(&stripe.PaymentIntentCreateParams{})
 		other := in.account(t)

@@ -15,11 +15,11 @@ import (
 const somewhere = "https://shop.example.com/webhook"
 
 func TestWebhookEndpoints(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 
 	t.Run("an endpoint has what it was created and updated with, until it is deleted", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		made, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{
 			URL:           stripe.String(somewhere),
@@ -58,7 +58,7 @@ func TestWebhookEndpoints(t *testing.T) {
 	})
 
 	t.Run("a secret is shown by the creation and its replay, and is nowhere in the database", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		create := func() *stripe.WebhookEndpoint {
 			// A text that looks like a sealed secret comes back as it was sent.
@@ -95,7 +95,7 @@ func TestWebhookEndpoints(t *testing.T) {
 	})
 
 	t.Run("an account has sixteen endpoints at most, also when all are made at once", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		retrying, _ := connectWithRetries(t, in.url, a.key, 20) // on a slow machine a client waits too long
 		var making sync.WaitGroup
@@ -142,7 +142,7 @@ func TestWebhookEndpoints(t *testing.T) {
 			invalid("url_invalid", "url", "Invalid URL: URL must be publicly accessible.")},
 	} {
 		t.Run(what+" is refused", func(t *testing.T) {
-			t.Parallel()
+			inTurn(t)
 			params := c.params
 			if params.URL == nil {
 				params.URL = stripe.String(somewhere)

@@ -151,14 +151,14 @@ func fail(n int) func(int, http.ResponseWriter, *http.Request) {
 }
 
 func TestWebhooks(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	// A second and more between two attempts makes their times of signing differ.
 	in.work(t, "RATCHET_WEBHOOK_SCHEDULE=1200ms,50ms")
 	in.work(t, "RATCHET_WEBHOOK_SCHEDULE=1200ms,50ms")
 
 	t.Run("a change is told to the endpoint, signed, in the words of a GET", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, l := in.account(t), listen(t, nil)
 		e := a.endpoint(l.url, "customer.created")
 		c := a.customer(nil)
@@ -182,7 +182,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("an endpoint gets events in its own API version, beside one that has the account's", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, plain := in.account(t), listen(t, nil)
 		a.endpoint(plain.url, "customer.created")
 		versions := map[string]*listener{
@@ -205,7 +205,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("an event's object has the shape of the endpoint's version", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a := in.account(t)
 		shapes := map[string]*listener{"2020-08-27": listen(t, nil), servedVersion: listen(t, nil)}
 		for version, l := range shapes {
@@ -232,7 +232,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("an endpoint gets the events it subscribes to, and none while it is disabled", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, some, all, others := in.account(t), listen(t, nil), listen(t, nil), listen(t, nil)
 		in.account(t).endpoint(others.url, "*")
 		picky := a.endpoint(some.url, "customer.updated", "customer.deleted")
@@ -256,7 +256,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("what fails is tried again, with a new signature", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, l := in.account(t), listen(t, fail(1))
 		e := a.endpoint(l.url, "*")
 		a.customer(nil)
@@ -285,7 +285,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("after the last attempt an event is given up, until somebody resends it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, l := in.account(t), listen(t, fail(3))
 		e := a.endpoint(l.url, "*")
 		a.customer(nil)
@@ -310,7 +310,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("a merchant has an event sent again, under one key once, and nobody else's", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, l := in.account(t), listen(t, nil)
 		e := a.endpoint(l.url, "*")
 		a.customer(nil)
@@ -334,7 +334,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("what is asked for again while it is on its way comes once more", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		asked := make(chan struct{})
 		a := in.account(t)
 		l := listen(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
@@ -357,7 +357,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("a redirect is a failure and is not followed", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, elsewhere := in.account(t), listen(t, nil)
 		l := listen(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.url, http.StatusTemporaryRedirect)
@@ -370,7 +370,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("while a secret is rolled, each delivery has signatures with the old and the new one", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, l := in.account(t), listen(t, nil)
 		e := a.endpoint(l.url, "*")
 		next := in.operate(t, "webhooks", "roll", e.ID)
@@ -391,7 +391,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("an endpoint that does not answer delays no other, and no payment", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, quick := in.account(t), listen(t, nil)
 		slow := listen(t, nil)
 		slow.answer = func(int, http.ResponseWriter, *http.Request) { <-slow.over }
@@ -408,7 +408,7 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("two workers send an event once, and so do two jobs for it", func(t *testing.T) {
-		t.Parallel()
+		inTurn(t)
 		a, l := in.account(t), listen(t, nil)
 		e := a.endpoint(l.url, "customer.created")
 		const events = 60
@@ -443,7 +443,7 @@ func TestWebhooks(t *testing.T) {
 }
 
 func TestWebhooksOutliveTheirWorker(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	a := in.account(t)
 
@@ -481,7 +481,7 @@ func TestWebhooksOutliveTheirWorker(t *testing.T) {
 }
 
 func TestEndpointsThatOnlyFailAreDisabled(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	in := install(t)
 	in.work(t, "RATCHET_WEBHOOK_SCHEDULE=50ms,50ms", "RATCHET_WEBHOOK_DISABLE_AFTER=1ms")
 	var mended atomic.Bool // it may be given up after one failure or after two
