@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // places limits the tests that run beside each other, their subtests, and those of their subtests.
 var places = [...]chan struct{}{
-	make(chan struct{}, 2*runtime.NumCPU()), // each has servers of its own, and a part of a test is waiting
+	make(chan struct{}, 2*runtime.NumCPU()), // each has its own servers, and waits for a part of the time
 	make(chan struct{}, runtime.NumCPU()),
 	make(chan struct{}, runtime.NumCPU()),
 }
