@@ -73,8 +73,8 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.IntVar(&l.AccountLongLists, "max-account-long-lists", l.AccountLongLists,
 		"concurrent lists of more than 25 objects of one account; 0: no limit")
 	f.IntVar(&l.AccountTurns, "account-turns", l.AccountTurns,
-		"while other accounts are active, concurrent transactions of one account per CPU, and half as many reads; "+
-			"0: no limit")
+		"while other accounts are active, concurrent transactions and reads of one account per CPU, and half as "+
+			"many searches; 0: no limit")
 	f.IntVar(&l.Queue, "queue", l.Queue, "maximum requests waiting for a slot")
 	f.DurationVar(&l.QueueTime, "queue-timeout", l.QueueTime, "maximum wait for a slot")
 	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "soft memory limit of the garbage collector; 0: no limit")

@@ -33,8 +33,8 @@ type Limits struct {
 
 	AccountLongLists int // of the reads, long lists of one account; 0: any number
 
-	// AccountTurns is how many transactions of one account there are at once for each CPU, while other accounts are
-	// active, and half as many reads. 0: any number.
+	// AccountTurns is how many transactions and reads of one account there are at once for each CPU, while other accounts
+	// are active, and half as many searches. 0: any number.
 	AccountTurns int
 
 	MemoryMiB int // what serve's garbage collector aims to stay within
@@ -96,19 +96,21 @@ func newLimiters(l Limits) limiters {
 	ofAll := func(slots int, reason string) *limit.Limiter {
 		return limit.NewLimiter(slots, l.Queue, l.QueueTime, apierror.Overloaded(reason))
 	}
-	cpus := runtime.GOMAXPROCS(0)
+	turns := l.AccountTurns * runtime.GOMAXPROCS(0)
+	ofAnAccount := limit.NewTurns(turns)
 	return limiters{
 		work: limit.Fair{Accounts: ofOneAccount(l.AccountWrites),
 			All: ofAll(l.ConcurrentWrites, "max-concurrent-writes")},
 		lookups: limit.Fair{All: limit.NewLimiter(l.ConcurrentLookups, 0, 0,
 			apierror.Overloaded("max-concurrent-writes"))},
-		commits: limit.NewTurns(l.AccountTurns * cpus),
+		commits: ofAnAccount,
 		reads: api.ReadLimiters{
 			Reads: limit.Fair{Accounts: ofOneAccount(l.AccountReads),
-				Turns: limit.NewTurns((l.AccountTurns*cpus + 1) / 2),
+				Turns: ofAnAccount,
 				All:   ofAll(l.ConcurrentReads, "max-concurrent-reads")},
-			Searches: limit.Fair{Accounts: ofOneAccount(l.AccountSearches),
-				All: ofAll(l.ConcurrentSearches, "max-concurrent-searches")},
+			Searches: limit.Fair{Accounts: ofOneAccount(l.AccountSearches), // and then Reads
+				Turns: limit.NewTurns((turns + 1) / 2), // the other half is left for charges
+				All:   ofAll(l.ConcurrentSearches, "max-concurrent-searches")},
 			LongLists: ofOneAccount(l.AccountLongLists),
 		},
 	}

@@ -12,14 +12,24 @@ import (
 func TestTurns(t *testing.T) {
 	limits := DefaultLimits()
 	limits.AccountTurns, limits.AccountReads, limits.ConcurrentReads = 1, 1000, 1000
+	limits.AccountSearches, limits.ConcurrentSearches = 1000, 1000
 	cpus := runtime.GOMAXPROCS(0)
 	all := newLimiters(limits)
+	entered := 0
+	either := func(ctx context.Context, account string) (release func(), err error) {
+		if entered++; entered%2 == 0 {
+			return all.reads.Reads.Enter(ctx, account)
+		}
+		return all.commits.Enter(ctx, account)
+	}
 	for name, taken := range map[string]struct {
 		enter func(ctx context.Context, account string) (release func(), err error)
 		turns int
 	}{
-		"transactions": {all.commits.Enter, cpus},
-		"reads":        {all.reads.Reads.Enter, (cpus + 1) / 2},
+		"transactions":           {all.commits.Enter, cpus},
+		"reads":                  {all.reads.Reads.Enter, cpus},
+		"transactions and reads": {either, cpus},
+		"searches":               {all.reads.Searches.Enter, (cpus + 1) / 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -408,9 +408,23 @@ var faults = []fault{
 	{
 		name: "one account's reads take no turns",
 		edits: []edit{
-			{"internal/process/limits.go", "limit.NewTurns((l.AccountTurns*cpus + 1) / 2)", "nil"},
+			{"internal/process/limits.go", "Turns: ofAnAccount", "Turns: nil"},
 		},
 		pkg: "./internal/process", test: "TestTurns/reads",
+	},
+	{
+		name: "one account's transactions and reads have turns of their own kind",
+		edits: []edit{
+			{"internal/process/limits.go", "Turns: ofAnAccount", "Turns: limit.NewTurns(turns)"},
+		},
+		pkg: "./internal/process", test: "TestTurns/transactions and reads",
+	},
+	{
+		name: "one account's searches take no turns",
+		edits: []edit{
+			{"internal/process/limits.go", "limit.NewTurns((turns + 1) / 2)", "nil"},
+		},
+		pkg: "./internal/process", test: "TestTurns/searches",
 	},
 	{
 		name:  "one account's transactions take no turns",
