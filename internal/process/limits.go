@@ -33,8 +33,8 @@ type Limits struct {
 
 	AccountLongLists int // of the reads, long lists of one account; 0: any number
 
-	// AccountTurns is how many transactions and reads of one account there are at once for each CPU, while other accounts
-	// are active, and half as many searches. 0: any number.
+	// AccountTurns is how many transactions and reads of one account there are at once for each CPU, while other
+	// accounts are active, and half as many searches. 0: any number.
 	AccountTurns int
 
 	MemoryMiB int // what serve's garbage collector aims to stay within

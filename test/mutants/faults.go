@@ -413,7 +413,7 @@ var faults = []fault{
 		pkg: "./internal/process", test: "TestTurns/reads",
 	},
 	{
-		name: "one account's transactions and reads have turns of their own kind",
+		name: "one account's reads and transactions do not share turns",
 		edits: []edit{
 			{"internal/process/limits.go", "Turns: ofAnAccount", "Turns: limit.NewTurns(turns)"},
 		},
