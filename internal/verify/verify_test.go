@@ -1283,6 +1283,14 @@ func ruleNamed(name string) (r rule, is bool) {
 	return rules[n], true
 }
 
+// requireViolated runs one rule, over everything or over a part.
+func requireViolated(t *testing.T, tx pgx.Tx, r rule, p *part) {
+	t.Helper()
+	if c := apart(t.Context(), tx, r.over(p)); c.Unchecked != "" || len(c.Violations) == 0 {
+		t.Errorf("%q did not notice, over a part: %v; unchecked: %q", r.name, p != nil, c.Unchecked)
+	}
+}
+
 func requireNoticed(t *testing.T, b *books, d damage) {
 	t.Helper()
 	ours, theirs := begin(t, b.ours), begin(t, b.theirs)
@@ -1292,9 +1300,7 @@ func requireNoticed(t *testing.T, b *books, d damage) {
 		exec(t, theirs, d.theirs)
 	}
 	if r, is := ruleNamed(d.rule); is && testing.Short() { // all rules take most of the time of this package
-		if c := apart(t.Context(), ours, r.over(nil)); c.Unchecked != "" || len(c.Violations) == 0 {
-			t.Errorf("%q did not notice; unchecked: %q", d.rule, c.Unchecked)
-		}
+		requireViolated(t, ours, r, nil)
 		requireNoticedSince(t, ours, d)
 		return
 	}

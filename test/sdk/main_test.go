@@ -50,7 +50,7 @@ var places = [...]chan struct{}{
 func inTurn(t *testing.T) {
 	t.Helper()
 	t.Parallel()
-	level := places[strings.Count(t.Name(), "/")]
+	level := places[min(strings.Count(t.Name(), "/"), len(places)-1)] // names may contain more slashes
 	level <- struct{}{}
 	t.Cleanup(func() { <-level })
 }
