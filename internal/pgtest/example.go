@@ -21,8 +21,7 @@ func Example(ctx context.Context) (pool *pgxpool.Pool, drop func()) {
 	}
 	s := process.server
 	name := "t_example_" + strings.ToLower(rand.Text())
-	clone := `CREATE DATABASE ` + pgx.Identifier{name}.Sanitize() + ` TEMPLATE ` + pgx.Identifier{s.template}.Sanitize()
-	if _, err := s.admin.Exec(ctx, clone); err != nil {
+	if _, err := s.admin.Exec(ctx, s.cloneTemplate(name)); err != nil {
 		panic(fmt.Sprintf("pgtest: clone the template: %v", err))
 	}
 	url := Sparing(withDatabase(s.url, name))

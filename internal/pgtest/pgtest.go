@@ -53,10 +53,7 @@ func New(t testing.TB) *DB {
 	s := shared(t)
 
 	name := databaseName(t)
-	clone := `CREATE DATABASE ` + pgx.Identifier{name}.Sanitize() +
-		` TEMPLATE ` + pgx.Identifier{s.template}.Sanitize() +
-		` STRATEGY file_copy` // without fsync twice as fast as the default
-	_, err := s.admin.Exec(t.Context(), clone)
+	_, err := s.admin.Exec(t.Context(), s.cloneTemplate(name))
 	if err != nil {
 		t.Fatalf("pgtest: clone the template: %v", err)
 	}
@@ -70,6 +67,12 @@ func New(t testing.TB) *DB {
 	t.Cleanup(func() { s.dropOrKeep(t, db, name) })
 	db.Pool = open(t, db.URL, "")
 	return db
+}
+
+// cloneTemplate is the statement that creates a database with all migrations.
+func (s *server) cloneTemplate(name string) string {
+	return `CREATE DATABASE ` + pgx.Identifier{name}.Sanitize() + ` TEMPLATE ` + pgx.Identifier{s.template}.Sanitize() +
+		` STRATEGY file_copy` // without fsync twice as fast as the default
 }
 
 // PoolAs returns a pool on the same database whose statements run with the

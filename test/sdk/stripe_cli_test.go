@@ -160,6 +160,39 @@ func (a *account) listenerState(eventID string) (state string, attempts int, bod
 	return state, attempts, body
 }
 
+// listenerShows expects texts on the dashboard's page of the account's newest listener, and returns its ID.
+func (a *account) listenerShows(t *testing.T, server string, texts ...string) (id string) {
+	t.Helper()
+	noError(t, a.in.db.QueryRow(t.Context(), `SELECT id FROM webhook_endpoints WHERE account_id = $1 AND listener
+		ORDER BY created_at DESC LIMIT 1`, a.id).Scan(&id))
+	shows(t, server+"/dashboard/webhooks/"+id, texts...)
+	return id
+}
+
+// deliveryShows expects texts on the dashboard's page of one delivery.
+func (a *account) deliveryShows(t *testing.T, server, endpoint, event string, texts ...string) {
+	t.Helper()
+	shows(t, server+"/dashboard/webhooks/"+endpoint+"/"+event, texts...)
+}
+
+// shows expects texts on a page of the dashboard.
+func shows(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page, nil)
+	noError(t, err)
+	r, err := http.DefaultClient.Do(q)
+	noError(t, err)
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	noError(t, err)
+	equal(t, "the status of "+page, r.StatusCode, http.StatusOK)
+	for _, text := range texts {
+		if !strings.Contains(string(body), text) {
+			t.Errorf("%s does not show %q", page, text)
+		}
+	}
+}
+
 // TestStripeCLI runs the published Stripe CLI. The server that makes its sessions is not
 // the one that has its sockets.
 func TestStripeCLI(t *testing.T) {
@@ -167,7 +200,8 @@ func TestStripeCLI(t *testing.T) {
 	in := install(t)
 	in.work(t)
 	sockets, at := launch(t, []string{"serve", "--addr", "127.0.0.1:0"}, in.env)
-	server := "http://" + start(t, "serve", append(slices.Clone(in.env), "RATCHET_PUBLIC_URL=http://"+at)...)
+	server := "http://" + start(t, "serve",
+		append(slices.Clone(in.env), "RATCHET_PUBLIC_URL=http://"+at, "RATCHET_DASHBOARD=on")...)
 
 	t.Run("the signing secret is the account's, and stays", func(t *testing.T) {
 		a, b := in.account(t), in.account(t)
@@ -196,12 +230,15 @@ func TestStripeCLI(t *testing.T) {
 			state, _, body := a.listenerState(event.ID)
 			return state == "failed" && body == "not today"
 		})
+		endpoint := a.listenerShows(t, server, "listening", "All events")
+		a.deliveryShows(t, server, endpoint, event.ID, "Failed", "Attempt 1", "not today")
 		says(t, server, a.key, "events", "resend", event.ID)
 		l.await(2)
 		eventually(t, "its success is recorded", func() bool {
 			state, attempts, _ := a.listenerState(event.ID)
 			return state == "succeeded" && attempts == 2
 		})
+		a.deliveryShows(t, server, endpoint, event.ID, "Delivered", "Attempt 2")
 		a.named("Grace")
 		l.await(3)
 		equal(t, "what it heard of", l.names(), []string{"Ada", "Grace"})
