@@ -5,6 +5,7 @@
 package apierror
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -57,6 +58,15 @@ func (e *Error) Error() string {
 // Envelope is the only shape an error body has.
 type Envelope struct {
 	Error *Error `json:"error"`
+}
+
+// Remember returns the error as an object keeps it that shows its last error.
+func (e *Error) Remember() (json.RawMessage, error) {
+	remembered, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode the last error: %w", err)
+	}
+	return remembered, nil
 }
 
 // Response is how the error is answered: its status, and its body.

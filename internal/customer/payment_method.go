@@ -2,6 +2,7 @@ package customer
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -187,21 +188,34 @@ var (
 
 	updateMethods = postgres.UpdateRows[PaymentMethod]("payment_methods", `customer_id, card, billing_details,
 		metadata, allow_redisplay, set_up, spent_by`, `true`)
+
+	recordUse = postgres.UpdateRows[PaymentMethod]("payment_methods", `
+		set_up = t.set_up OR m.set_up,
+		spent_by = CASE WHEN t.customer_id IS NULL THEN coalesce(t.spent_by, m.spent_by) ELSE t.spent_by END,
+		card = CASE WHEN m.card::json ->> 'cvc_check' IS NULL THEN t.card
+		    ELSE (t.card::jsonb || jsonb_build_object('cvc_check', m.card::json -> 'cvc_check'))::json END`, `true`)
 )
 
 func (m *PaymentMethod) insert(tx *phase.Tx) { tx.Write(insertMethods, postgres.RowsOf(*m)) }
 
-// Update queues the UPDATE of all columns that can change. Of a customer's card, that is
-// what a payment changes: the holder has agreed to more, or the issuer has checked the CVC.
-func (m *PaymentMethod) Update(tx *phase.Tx) {
+// update queues the UPDATE of all columns that can change. The caller has locked the method.
+func (m *PaymentMethod) update(tx *phase.Tx) { tx.Write(updateMethods, postgres.RowsOf(*m)) }
+
+// RecordUse queues what a payment or a setup changes about its method: the cardholder has agreed to more, the issuer
+// has checked the security code, or, with SpentBy, the method is used up. It leaves alone what another request has
+// changed since the method was read, and does not use up a method that has got a customer.
+func (m *PaymentMethod) RecordUse(tx *phase.Tx) {
 	if !m.isCard() {
-		tx.Write(updateMethods, postgres.RowsOf(*m))
+		tx.Write(recordUse, postgres.RowsOf(*m))
 		return
 	}
-	card := m.Card
-	card.SetUp = m.SetUp
-	tx.Write(updateCard,
-		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": m.ID, "card": card, "metadata": m.Metadata})
+	const recordUseOfCard = `
+		UPDATE cards
+		SET card = (card::jsonb || jsonb_strip_nulls(jsonb_build_object(
+		        'set_up', CASE WHEN @set_up THEN true END, 'cvc_check', @cvc_check::text)))::json
+		WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+	tx.Write(recordUseOfCard, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": m.ID, "set_up": m.SetUp,
+		"cvc_check": m.Card.CVCCheck})
 }
 
 // isCard says whether the method is a customer's card, card_…, which is a payment method of
@@ -276,6 +290,21 @@ func LockMethod(ctx context.Context, tx *phase.Tx, id string) (*PaymentMethod, e
 		return nil, NoSuchMethod(apierror.NotFound, id)
 	}
 	return method, nil
+}
+
+// LockToUse locks the method that an attempt of customer is about to use, or has used. refused says why the method
+// cannot be used any more: another request has detached it, used it up, or deleted the card. A deleted card is nil.
+func LockToUse(
+	ctx context.Context, tx *phase.Tx, id, customer string,
+) (method *PaymentMethod, refused *apierror.Error, err error) {
+	method, err = LockMethod(ctx, tx, id)
+	if errors.As(err, &refused) {
+		return nil, NoSuchMethod(apierror.NoSuch, id), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return method, method.RefuseUse(customer), nil
 }
 
 func methodExists(ctx context.Context, db phase.Reader, v resource.Principal, id string) error {

@@ -166,10 +166,11 @@ func (s *attachState) verified(
 	return method, nil, nil
 }
 
-// Attach queues the UPDATE that attaches the method to a customer, and the event payment_method.attached.
+// Attach queues the UPDATE that attaches the method to a customer, and the event payment_method.attached. The caller
+// has locked the method.
 func (m *PaymentMethod) Attach(tx *phase.Tx, customer string) {
 	m.CustomerID = &customer
-	m.Update(tx)
+	m.update(tx)
 	event.Emit(tx, "payment_method.attached", m.ID, m.Render(), nil)
 }
 
@@ -217,15 +218,14 @@ func detachMethod(ctx context.Context, tx *phase.Tx, in DetachPaymentMethodParam
 func (m *PaymentMethod) detach(tx *phase.Tx) {
 	previous := map[string]any{"customer": m.CustomerID}
 	m.CustomerID, m.SpentBy = nil, &tx.RequestID
-	m.Update(tx)
+	m.update(tx)
 	event.Emit(tx, "payment_method.detached", m.ID, m.Render(), previous)
 }
 
-// A customer whose default method is taken away has none.
-const forgetDefaultMethod = `
-	UPDATE customers SET invoice_settings = (invoice_settings::jsonb || '{"default_payment_method": null}')::json
-	WHERE account_id = @account_id AND id = @id AND invoice_settings ->> 'default_payment_method' = @method`
-
+// forgetDefault leaves the customer without a default method if it was this one.
 func forgetDefault(tx *phase.Tx, customer, method string) {
+	const forgetDefaultMethod = `
+		UPDATE customers SET invoice_settings = (invoice_settings::jsonb || '{"default_payment_method": null}')::json
+		WHERE account_id = @account_id AND id = @id AND invoice_settings ->> 'default_payment_method' = @method`
 	tx.Write(forgetDefaultMethod, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": customer, "method": method})
 }

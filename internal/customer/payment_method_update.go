@@ -21,11 +21,9 @@ type UpdatePaymentMethodParams struct {
 	Expand         form.Expand           `form:"expand"`
 }
 
-const methodUpdated = "payment_method_updated"
-
 // UpdatePaymentMethod changes what may change of a customer's card.
 var UpdatePaymentMethod = phase.Define("payment_method.update", 1,
-	phase.Atomic(methodUpdated, changeMethod),
+	phase.Atomic("payment_method_updated", changeMethod),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePaymentMethodParams) error {
 	if err := in.BillingDetails.check("billing_details"); err != nil {
 		return err
@@ -60,7 +58,7 @@ func changeMethod(ctx context.Context, tx *phase.Tx, in UpdatePaymentMethodParam
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	method.Update(tx)
+	method.update(tx)
 	if len(previous) > 0 {
 		event.Emit(tx, "payment_method.updated", method.ID, method.Render(), previous)
 	}

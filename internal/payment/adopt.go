@@ -187,7 +187,9 @@ func (c *Charge) describeAs(tx *phase.Tx, retried *Charge) error {
 
 // takeAdopted pays an intent with the charge that was adopted in its place. It returns
 // the objects that it has changed besides the intent.
-func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Charge) ([]resource.Renderer, error) {
+func (s *Attempt) takeAdopted(
+	ctx context.Context, tx *phase.Tx, intent *PaymentIntent, adopted *Charge,
+) ([]resource.Renderer, error) {
 	retried := intent.pendingCharge(tx, s.Method)
 	retried.applyResult(s.Result)
 	if err := adopted.describeAs(tx, retried); err != nil {
@@ -201,7 +203,10 @@ func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Char
 		intent.Status, intent.AmountCapturable = IntentNeedsCapture, adopted.Amount
 		kind = "payment_intent.amount_capturable_updated"
 	}
-	method := s.consumeMethod(tx, intent)
+	method, err := s.consumeMethod(ctx, tx, intent)
+	if err != nil {
+		return nil, err
+	}
 	intent.conclude(tx)
 	event.Emit(tx, kind, intent.ID, intent.Render(), nil)
 	return []resource.Renderer{adopted, method}, nil

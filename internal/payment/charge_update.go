@@ -55,6 +55,9 @@ func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *s
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	if charge.Status == chargePending { // its request would answer without the change
+		return phase.Outcome{}, apierror.Locked()
+	}
 	before := charge.object()
 	if in.Customer != "" {
 		if charge.CustomerID != nil && *charge.CustomerID != in.Customer {

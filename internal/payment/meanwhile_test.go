@@ -119,6 +119,91 @@ func TestAChangeOfAnIntentWhileItIsPaid(t *testing.T) {
 	})
 }
 
+// A charge's request answers with what it was asked for, so its charge cannot change before.
+func TestAPendingChargeIsNotChanged(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	var id string
+	made := s.meanwhile(t, "/v1/charges", "amount=2000&currency=usd&source=tok_visa", func() {
+		id = s.text(t, `SELECT id FROM charges`)
+		refused := s.post(t, "/v1/charges/"+id, "metadata[note]=late")
+		if refused.status != http.StatusTooManyRequests || refused.Error.Code != "lock_timeout" {
+			t.Errorf("a change meanwhile is answered %+v", refused)
+		}
+	})
+	if made.status != http.StatusOK || made.ID != id || made.Metadata["note"] != "" {
+		t.Errorf("the charge is answered %+v", made)
+	}
+	noted := s.post(t, "/v1/charges/"+id, "metadata[note]=late")
+	if noted.status != http.StatusOK || noted.Metadata["note"] != "late" {
+		t.Errorf("a change afterwards is answered %+v", noted)
+	}
+}
+
+// While the acquirer thinks about a payment or a setup, other requests may change its method. What they did stays.
+func TestAChangeOfAMethodWhileItIsUsed(t *testing.T) {
+	t.Parallel()
+	const (
+		onSale   = "amount=2000&currency=usd&confirm=true&return_url=https://shop.example/&"
+		reusable = onSale + "setup_future_usage=off_session&"
+		setUp    = "confirm=true&return_url=https://shop.example/&"
+	)
+	for _, used := range []struct {
+		name, path, form string
+		attached         bool
+		meanwhile        string // the path after the method's
+		change           string
+		stays            string // of the method
+		end              string // of the payment or setup
+	}{
+		{"a card that pays and is detached", "/v1/payment_intents", reusable, true, "/detach", "",
+			"spent, no customer", "succeeded"},
+		{"a card that pays and is changed", "/v1/payment_intents", reusable, true, "", "metadata[note]=late",
+			"the customer's, note late, set up", "succeeded"},
+		{"a card that pays and is attached", "/v1/payment_intents", onSale, false, "/attach", "customer=",
+			"the customer's", "succeeded"},
+		{"a card that is set up and detached", "/v1/setup_intents", setUp, true, "/detach", "",
+			"spent, no customer", "requires_payment_method"},
+		{"a card that is set up and changed", "/v1/setup_intents", setUp, true, "", "metadata[note]=late",
+			"the customer's, note late, set up", "succeeded"},
+	} {
+		t.Run(used.name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t)
+			customer := s.post(t, "/v1/customers", "name=Ada").ID
+			method := s.post(t, "/v1/payment_methods", "type=card&card[token]=tok_visa").ID
+			form := used.form + "payment_method=" + method
+			if used.attached {
+				s.post(t, "/v1/payment_methods/"+method+"/attach", "customer="+customer)
+				form += "&customer=" + customer
+			}
+			change := used.change
+			if used.meanwhile == "/attach" {
+				change += customer
+			}
+			s.meanwhile(t, used.path, form, func() {
+				done := s.post(t, "/v1/payment_methods/"+method+used.meanwhile, change)
+				if done.status != http.StatusOK {
+					t.Errorf("the change meanwhile is answered %+v", done)
+				}
+			})
+			stays := s.text(t, `
+				SELECT CASE WHEN spent_by IS NULL THEN 'the customer''s' ELSE 'spent, no customer' END
+				    || coalesce(', note ' || (metadata ->> 'note'), '') || CASE WHEN set_up AND spent_by IS NULL
+				    THEN ', set up' ELSE '' END
+				FROM payment_methods WHERE id = $1 AND (spent_by IS NULL) = (customer_id IS NOT NULL)`, method)
+			end := s.text(t, `SELECT status FROM payment_intents UNION ALL SELECT status FROM setup_intents`)
+			if stays != used.stays || end != used.end {
+				t.Errorf("the method is %q, and the payment or setup %s, want %q and %s", stays, end, used.stays,
+					used.end)
+			}
+			if left := s.number(t, `SELECT count(*) FROM runs`); left != 0 {
+				t.Errorf("%d requests are not finished", left)
+			}
+		})
+	}
+}
+
 func (s *shop) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	if _, err := s.db.Pool.Exec(t.Context(), sql, args...); err != nil {

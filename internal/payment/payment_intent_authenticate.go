@@ -2,8 +2,6 @@ package payment
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -59,15 +57,18 @@ func recordAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticatePara
 	if intent.Status != IntentNeedsAction || resource.Deref(intent.Challenge) != in.Challenge {
 		return phase.Outcome{}, ChallengeOver()
 	}
-	method, err := customer.LockMethod(ctx, tx, resource.Deref(intent.PaymentMethodID))
+	method, refused, err := customer.LockToUse(ctx, tx, resource.Deref(intent.PaymentMethodID),
+		resource.Deref(intent.CustomerID))
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	if !in.Passed && method != nil {
+		refused = AuthenticationFailed("payment_intent_authentication_failure", method)
+	}
 	intent.NextAction = nil
 	switch {
-	case !in.Passed:
-		intent.LastPaymentError, err = AuthenticationFailed("payment_intent_authentication_failure", method)
-		if err != nil {
+	case refused != nil:
+		if intent.LastPaymentError, err = refused.Remember(); err != nil {
 			return phase.Outcome{}, err
 		}
 		intent.Status, intent.PaymentMethodID = IntentNeedsMethod, nil
@@ -91,14 +92,10 @@ func ChallengeOver() *apierror.Error {
 }
 
 // AuthenticationFailed is what an intent remembers of a challenge that was not passed.
-func AuthenticationFailed(code string, method *customer.PaymentMethod) (json.RawMessage, error) {
+func AuthenticationFailed(code string, method *customer.PaymentMethod) *apierror.Error {
 	e := apierror.Invalid("",
 		"The provided PaymentMethod has failed authentication. You can provide payment_method_data or a new "+
 			"PaymentMethod to attempt to fulfill this PaymentIntent again.").WithCode(code)
 	e.Status, e.PaymentMethod = http.StatusPaymentRequired, method.Render()
-	remembered, err := json.Marshal(e)
-	if err != nil {
-		return nil, fmt.Errorf("encode the failed authentication: %w", err)
-	}
-	return remembered, nil
+	return e
 }

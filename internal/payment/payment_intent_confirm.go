@@ -2,8 +2,6 @@ package payment
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
@@ -276,7 +274,7 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 			return end, err
 		}
 		if adopted != nil {
-			end.fresh, err = s.takeAdopted(tx, intent, adopted)
+			end.fresh, err = s.takeAdopted(ctx, tx, intent, adopted)
 			if err == nil && owner != nil {
 				owner.Paid(tx, intent)
 			}
@@ -294,7 +292,11 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 		end.Declined, err = s.fail(tx, intent, charge)
 		return end, err
 	}
-	end.fresh = append(intent.applyApproval(tx, charge), charge, s.consumeMethod(tx, intent))
+	method, err := s.consumeMethod(ctx, tx, intent)
+	if err != nil {
+		return end, err
+	}
+	end.fresh = append(intent.applyApproval(tx, charge), charge, method)
 	intent.conclude(tx)
 	if owner != nil {
 		owner.Paid(tx, intent)
@@ -379,21 +381,31 @@ func (p *PaymentIntent) applyApproval(tx *phase.Tx, charge *Charge) (fresh []res
 
 // consumeMethod records that the method has paid: it is attached to the customer if the merchant
 // wants to use it again, and is spent if it has no customer. It returns the method.
-func (s *Attempt) consumeMethod(tx *phase.Tx, intent *PaymentIntent) *customer.PaymentMethod {
-	method := s.Method
+func (s *Attempt) consumeMethod(
+	ctx context.Context, tx *phase.Tx, intent *PaymentIntent,
+) (*customer.PaymentMethod, error) {
+	method, attach := s.Method, false
+	if method.CustomerID == nil && intent.CustomerID != nil && intent.SetupFutureUsage != nil {
+		// During the call, another request may have attached the method, or used it up.
+		locked, err := customer.LockMethod(ctx, tx, method.ID)
+		if err != nil {
+			return nil, err
+		}
+		method, attach = *locked, locked.CustomerID == nil && locked.SpentBy == nil
+	}
 	before := method
 	method.Card.ApplyResult(s.Result)
 	method.SetUp = method.SetUp || resource.Deref(intent.SetupFutureUsage) == "off_session"
 	switch {
-	case method.CustomerID == nil && intent.CustomerID != nil && intent.SetupFutureUsage != nil:
+	case attach:
 		method.Attach(tx, *intent.CustomerID)
 	case method.CustomerID == nil:
 		method.SpentBy = &tx.RequestID
-		method.Update(tx)
+		method.RecordUse(tx)
 	case method.SetUp != before.SetUp || resource.Deref(method.Card.CVCCheck) != resource.Deref(before.Card.CVCCheck):
-		method.Update(tx)
+		method.RecordUse(tx)
 	}
-	return &method
+	return &method, nil
 }
 
 // fail ends an attempt that was declined. The intent can be tried again, with
@@ -411,9 +423,9 @@ func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 			"actions at https://stripe.com/docs/payments/payment-intents/upgrade-to-handle-actions."
 	}
 	declined.Charge, declined.PaymentMethod = charge.ID, s.Method.Render()
-	remembered, err := json.Marshal(declined)
+	remembered, err := declined.Remember()
 	if err != nil {
-		return nil, fmt.Errorf("encode last_payment_error: %w", err)
+		return nil, err
 	}
 	intent.Status = IntentNeedsMethod
 	intent.PaymentMethodID = nil

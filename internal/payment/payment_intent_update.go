@@ -58,11 +58,15 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	if intent.isBeingCreated() {
 		return phase.Outcome{}, apierror.Locked()
 	}
+	amount, currency := intent.Amount, intent.Currency
 	if in.Amount != nil {
 		intent.Amount = *in.Amount
 	}
 	if in.Currency != "" {
 		intent.Currency = in.Currency
+	}
+	if intent.Amount != amount || intent.Currency != currency {
+		intent.Authenticated = false // the cardholder agreed to something else
 	}
 	if err := money.Check(intent.Amount, intent.Currency); err != nil {
 		return phase.Outcome{}, err

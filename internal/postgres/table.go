@@ -22,18 +22,18 @@ func InsertRows[T any](table, columns string) string {
 // UpdateRows returns the statement that updates columns of the rows of T, which are
 // found by account_id and id. The statement fails unless it updates every row exactly
 // once. A column takes its field of T, or what columns says, as in "locked_by = NULL".
-// guard is a condition on the table's row t and on fields of T, such as m.status.
+// guard is a condition on the table's row t and on fields of T, such as m.status; columns may use both, too.
 func UpdateRows[T any](table, columns, guard string) string {
 	var set rowSet
 	var changes []string
-	for change := range strings.SplitSeq(columns, ",") {
-		change = strings.TrimSpace(change)
+	for _, change := range changesOf(columns) {
 		if !strings.Contains(change, "=") {
 			change += " = " + set.add(columnsOf(reflect.TypeFor[T]()), change)
 		}
 		changes = append(changes, change)
 	}
-	for _, named := range fieldOfM.FindAllStringSubmatch("m.account_id m.id "+guard, -1) {
+	fields := fieldOfM.FindAllStringSubmatch("m.account_id m.id "+columns+" "+guard, -1)
+	for _, named := range fields {
 		if !slices.Contains(set.names, named[1]) {
 			set.add(columnsOf(reflect.TypeFor[T]()), named[1])
 		}
@@ -70,6 +70,23 @@ func Written() (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// changesOf splits the columns of an UPDATE at the commas between them, not at those in parentheses.
+func changesOf(columns string) (changes []string) {
+	depth, from := 0, 0
+	for i, c := range columns {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			changes = append(changes, strings.TrimSpace(columns[from:i]))
+			from = i + 1
+		}
+	}
+	return append(changes, strings.TrimSpace(columns[from:]))
 }
 
 var fieldOfM = regexp.MustCompile(`\bm\.([a-z0-9_]+)`)

@@ -2,8 +2,6 @@ package setupintent
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
@@ -197,37 +195,48 @@ func (s *SetupTry) Conclude(
 		return end, err
 	}
 	end.Setup, setup.LockedBy = setup, nil
-	method := s.Method
+	method, refused, err := customer.LockToUse(ctx, tx, s.Method.ID, resource.Deref(setup.CustomerID))
+	if err != nil {
+		return end, err
+	}
+	if method == nil {
+		method = &s.Method
+	}
 	switch {
 	case s.Result.Code == acquirer.CodeAuthenticationNeeded:
 		challenge := id.New("3ds", tx.Now())
 		setup.Status = payment.IntentNeedsAction
 		setup.Challenge = &challenge
 		setup.NextAction = payment.ChallengeAt(tx, challenge, setup.ReturnURL)
-		attempt := setup.tried(tx, method, payment.IntentNeedsAction, s.authenticated())
+		attempt := setup.tried(tx, *method, payment.IntentNeedsAction, s.authenticated())
 		setup.Update(tx)
 		event.Emit(tx, "setup_intent.requires_action", setup.ID, setup.Render(), nil)
-		end.fresh = append(end.fresh, &method, attempt)
+		end.fresh = append(end.fresh, method, attempt)
 		return end, nil
 	case !s.Result.Approved:
-		end.Declined, err = s.fail(tx, setup)
+		declined := customer.CardError(s.Result)
+		declined.PaymentMethod = method.Render()
+		end.Declined, err = s.fail(tx, setup, declined)
+		return end, err
+	case refused != nil:
+		end.Declined, err = s.fail(tx, setup, refused)
 		return end, err
 	}
 	method.Card.ApplyResult(s.Result)
 	setup.Status = payment.IntentSucceeded
-	attempt := setup.tried(tx, method, payment.IntentSucceeded, s.authenticated())
+	attempt := setup.tried(tx, *method, payment.IntentSucceeded, s.authenticated())
 	setup.Update(tx)
 	method.SetUp = method.SetUp || setup.Usage == "off_session"
 	if method.CustomerID == nil && setup.CustomerID != nil {
 		method.Attach(tx, *setup.CustomerID)
 	} else {
-		method.Update(tx)
+		method.RecordUse(tx)
 	}
 	event.Emit(tx, "setup_intent.succeeded", setup.ID, setup.Render(), nil)
 	if owner != nil {
 		owner.CardKept(tx)
 	}
-	end.fresh = append(end.fresh, &method, attempt)
+	end.fresh = append(end.fresh, method, attempt)
 	return end, nil
 }
 
@@ -239,14 +248,12 @@ func (s *SetupTry) authenticated() *attemptSecure {
 	return secured(true)
 }
 
-// fail ends an attempt that was declined. The setup can be tried again, with
-// another method.
-func (s *SetupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, error) {
-	declined := customer.CardError(s.Result)
-	declined.PaymentMethod = s.Method.Render()
-	remembered, err := json.Marshal(declined)
+// fail ends an attempt whose card was declined, or whose method can no longer be used. The setup can be tried again,
+// with another method.
+func (s *SetupTry) fail(tx *phase.Tx, setup *SetupIntent, declined *apierror.Error) (*apierror.Error, error) {
+	remembered, err := declined.Remember()
 	if err != nil {
-		return nil, fmt.Errorf("encode last_setup_error: %w", err)
+		return nil, err
 	}
 	setup.Status, setup.PaymentMethodID, setup.LastSetupError = payment.IntentNeedsMethod, nil, remembered
 	setup.tried(tx, s.Method, attemptFailed, s.authenticated())
@@ -290,17 +297,24 @@ func recordSetupAuthentication(
 	if setup.Status != payment.IntentNeedsAction || resource.Deref(setup.Challenge) != in.Challenge {
 		return phase.Outcome{}, payment.ChallengeOver()
 	}
-	method, err := customer.LockMethod(ctx, tx, resource.Deref(setup.PaymentMethodID))
+	method, refused, err := customer.LockToUse(ctx, tx, resource.Deref(setup.PaymentMethodID),
+		resource.Deref(setup.CustomerID))
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if !in.Passed {
-		setup.LastSetupError, err = payment.AuthenticationFailed("setup_intent_authentication_failure", method)
-		if err != nil {
+	if !in.Passed && method != nil {
+		refused = payment.AuthenticationFailed("setup_intent_authentication_failure", method)
+	}
+	if refused != nil {
+		if setup.LastSetupError, err = refused.Remember(); err != nil {
 			return phase.Outcome{}, err
 		}
+		if method != nil {
+			setup.tried(tx, *method, attemptFailed, secured(in.Passed))
+		} else {
+			setup.abandonAttempt(tx)
+		}
 		setup.Status, setup.PaymentMethodID, setup.NextAction = payment.IntentNeedsMethod, nil, nil
-		setup.tried(tx, *method, attemptFailed, secured(false))
 		setup.Update(tx)
 		event.Emit(tx, "setup_intent.setup_failed", setup.ID, setup.Render(), nil)
 		return replyWithSetup(ctx, tx, nil, setup)

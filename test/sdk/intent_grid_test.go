@@ -39,7 +39,9 @@ func (a *account) intent(params *stripe.PaymentIntentCreateParams) *stripe.Payme
 	if params == nil {
 		params = &stripe.PaymentIntentCreateParams{}
 	}
-	params.Amount = stripe.Int64(2000)
+	if params.Amount == nil {
+		params.Amount = stripe.Int64(2000)
+	}
 	params.Currency = stripe.String("usd")
 	params.PaymentMethodTypes = stripe.StringSlice([]string{"card"})
 	intent, err := a.V1PaymentIntents.Create(a.t.Context(), params)

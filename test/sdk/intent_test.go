@@ -386,3 +386,113 @@ func visit(t *testing.T, address string, form url.Values) seen {
 	return seen{response.StatusCode, response.Header.Get("Location"), string(text),
 		response.Header.Get("Content-Security-Policy")}
 }
+
+// A cardholder may take hours over a challenge. What becomes of the method meanwhile decides whether it can still pay.
+func TestMethodsOfAChallenge(t *testing.T) {
+	inTurn(t)
+	in := install(t)
+	movements := func(t *testing.T, amount int64) (n int) {
+		t.Helper()
+		noError(t, in.journal.QueryRow(t.Context(), `SELECT count(*) FROM acquirer.movements
+			WHERE amount = $1 AND result = 'approved'`, amount).Scan(&n))
+		return n
+	}
+	challenged := func(a *account, amount int64, method string, customer *string) *stripe.PaymentIntent {
+		params := &stripe.PaymentIntentCreateParams{Amount: &amount, PaymentMethod: &method, Customer: customer,
+			Confirm: stripe.Bool(true), ReturnURL: stripe.String("https://shop.example/back"),
+			PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
+				Card: &stripe.PaymentIntentCreatePaymentMethodOptionsCardParams{
+					RequestThreeDSecure: stripe.String("any")}}}
+		if customer != nil {
+			params.SetupFutureUsage = stripe.String("off_session")
+		}
+		intent := a.intent(params)
+		equal(a.t, "state", intent.Status, stripe.PaymentIntentStatusRequiresAction)
+		return intent
+	}
+
+	for amount, gone := range map[int64]struct {
+		what string
+		do   func(a *account, method, customer string) error
+	}{
+		7001: {"detached", func(a *account, method, _ string) error {
+			_, err := a.V1PaymentMethods.Detach(a.t.Context(), method, nil)
+			return err
+		}},
+		7002: {"detached with its customer", func(a *account, _, customer string) error {
+			_, err := a.V1Customers.Delete(a.t.Context(), customer, nil)
+			return err
+		}},
+	} {
+		t.Run("a card that is "+gone.what+" meanwhile is not charged", func(t *testing.T) {
+			inTurn(t)
+			a := in.account(t)
+			customer := a.named("Ada").ID
+			method := a.attach("pm_card_visa", customer).ID
+			intent := challenged(a, amount, method, &customer)
+			noError(t, gone.do(a, method, customer))
+			visit(t, intent.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
+			after := a.retrieveIntent(intent.ID)
+			equal(t, "state", after.Status, stripe.PaymentIntentStatusRequiresPaymentMethod)
+			if after.LastPaymentError == nil || !strings.Contains(after.LastPaymentError.Msg, "was detached") {
+				t.Errorf("it remembers %v", after.LastPaymentError)
+			}
+			equal(t, "movements at the acquirer", movements(t, amount), 0)
+			equal(t, "failures that the merchant hears of", len(collect(t, a.V1Events.List(t.Context(),
+				&stripe.EventListParams{Type: stripe.String("payment_intent.payment_failed")}))), 1)
+		})
+	}
+
+	t.Run("a method without a customer pays one of two payments", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		method, err := a.V1PaymentMethods.Create(t.Context(), &stripe.PaymentMethodCreateParams{
+			Type: stripe.String("card"),
+			Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")}})
+		noError(t, err)
+		first, second := challenged(a, 7003, method.ID, nil), challenged(a, 7003, method.ID, nil)
+		for _, intent := range []*stripe.PaymentIntent{first, second} {
+			visit(t, intent.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
+		}
+		equal(t, "states", []stripe.PaymentIntentStatus{a.retrieveIntent(first.ID).Status,
+			a.retrieveIntent(second.ID).Status}, []stripe.PaymentIntentStatus{stripe.PaymentIntentStatusSucceeded,
+			stripe.PaymentIntentStatusRequiresPaymentMethod})
+		equal(t, "movements at the acquirer", movements(t, 7003), 1)
+	})
+
+	t.Run("a setup of a card that is detached meanwhile fails", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		customer := a.named("Ada").ID
+		method := a.attach("pm_card_authenticationRequired", customer).ID
+		setup := a.setup(&stripe.SetupIntentCreateParams{Customer: &customer, PaymentMethod: &method,
+			Confirm: stripe.Bool(true), ReturnURL: stripe.String("https://shop.example/back")})
+		equal(t, "state", setup.Status, stripe.SetupIntentStatusRequiresAction)
+		_, err := a.V1PaymentMethods.Detach(t.Context(), method, nil)
+		noError(t, err)
+		visit(t, setup.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
+		after, err := a.V1SetupIntents.Retrieve(t.Context(), setup.ID, nil)
+		noError(t, err)
+		equal(t, "state", after.Status, stripe.SetupIntentStatusRequiresPaymentMethod)
+		attempts := a.attempts(setup.ID)
+		equal(t, "its attempt", []any{len(attempts), attempts[0].Status},
+			[]any{1, stripe.SetupAttemptStatusFailed})
+	})
+
+	t.Run("what the cardholder agreed to is not used for another amount", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		intent := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: stripe.String("pm_card_threeDSecure2Required"),
+			Confirm: stripe.Bool(true), ConfirmationMethod: stripe.String("manual"),
+			ReturnURL: stripe.String("https://shop.example/back")})
+		visit(t, intent.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
+		_, err := a.V1PaymentIntents.Update(t.Context(), intent.ID,
+			&stripe.PaymentIntentUpdateParams{Amount: stripe.Int64(7004)})
+		noError(t, err)
+		again, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID,
+			&stripe.PaymentIntentConfirmParams{ReturnURL: stripe.String("https://shop.example/back")})
+		noError(t, err)
+		equal(t, "state", again.Status, stripe.PaymentIntentStatusRequiresAction)
+		equal(t, "movements at the acquirer", movements(t, 7004), 0)
+	})
+}
