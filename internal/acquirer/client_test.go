@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -339,6 +340,23 @@ func TestClientBreaker(t *testing.T) {
 		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if err != nil {
 			t.Errorf("the next caller: %v", err)
+		}
+	})
+}
+
+// An acquirer that accepts a connection and never answers does not end reconciliation.
+func TestADownloadOfTheSettlementFileEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := acquirer.NewClient(acquirer.Config{URL: "http://acquirer.example",
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				here, there := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, there) }()
+				return here, nil
+			}})
+		_, err := client.Settlement(t.Context(), time.Now().Add(-time.Hour), time.Now())
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the download ended with %v, want the deadline", err)
 		}
 	})
 }

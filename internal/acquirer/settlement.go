@@ -103,9 +103,14 @@ type SettlementLine struct {
 	Currency      string    `json:"currency"`
 }
 
+// settlementTimeout bounds a download, so that an acquirer that does not answer does not end reconciliation.
+const settlementTimeout = 5 * time.Minute
+
 // Settlement reads the acquirer's settlement file of a time. It leaves out movements
 // that were reversed under the same reference.
 func (c *Client) Settlement(ctx context.Context, from, to time.Time) ([]SettlementLine, error) {
+	ctx, cancel := context.WithTimeout(ctx, settlementTimeout)
+	defer cancel()
 	query := url.Values{"from": {from.UTC().Format(time.RFC3339Nano)}, "to": {to.UTC().Format(time.RFC3339Nano)}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+SettlementPath+"?"+query.Encode(), nil)
 	if err != nil {

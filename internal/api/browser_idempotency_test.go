@@ -105,6 +105,16 @@ func TestBrowsersHaveIdempotencyKeysOfTheirOwn(t *testing.T) {
 		}
 	})
 
+	t.Run("no key reaches into those of background jobs", func(t *testing.T) {
+		for as, target := range map[string]string{"": "/v1/charges", browser: "/v1/tokens"} {
+			body := map[string]string{"": charge, browser: card}[as]
+			a := s.ask(t, sent{as: as, target: target, body: body, header: under("job:arrival of po_1")})
+			if a.status != http.StatusBadRequest || a.fault.Type != "idempotency_error" {
+				t.Errorf("%s: %d %s", target, a.status, a.body)
+			}
+		}
+	})
+
 	t.Run("a browser's key is at most as long as the database takes", func(t *testing.T) {
 		longest := strings.Repeat("k", 255-len("publishable:"))
 		for key, want := range map[string]int{longest: http.StatusOK, longest + "k": http.StatusBadRequest} {

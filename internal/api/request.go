@@ -230,6 +230,8 @@ func idempotencyKey(h *http.Request, publishable bool) (string, error) {
 	case !publishable && strings.HasPrefix(key, apirequest.BrowserKeys):
 		return "", apierror.Idempotency("Idempotency Keys that begin with '%s' are reserved for requests with a "+
 			"publishable key.", apirequest.BrowserKeys)
+	case strings.HasPrefix(key, apirequest.JobKeys):
+		return "", apierror.Idempotency("Idempotency Keys that begin with '%s' are reserved.", apirequest.JobKeys)
 	case !printable(key):
 		return "", apierror.Idempotency("Idempotency Key must be UTF-8 text without control characters.")
 	}

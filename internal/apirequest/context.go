@@ -45,6 +45,18 @@ type Merchant struct {
 	Ahead time.Duration `json:"ahead,omitempty"`
 }
 
+// The actors that are not clients, as the audit trail names them.
+const (
+	ActorWorker   = "worker"   // a background job
+	ActorClock    = "clock"    // the end of a checkout session's time
+	ActorAcquirer = "acquirer" // a notification
+)
+
+// ByClient says whether a client made the request, and not a job or a notification.
+func ByClient(caller phase.Caller) bool {
+	return caller.Actor != ActorWorker && caller.Actor != ActorClock && caller.Actor != ActorAcquirer
+}
+
 // By is the caller that an actor is: the id of an API key, or the name of a job.
 func (c Context) By(actor, address string) idempotency.Caller {
 	application, err := json.Marshal(c)

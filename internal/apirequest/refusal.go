@@ -12,6 +12,10 @@ import (
 // are stored. No other key begins with it.
 const BrowserKeys = "publishable:"
 
+// JobKeys begins the idempotency keys of requests that jobs make. No client's key begins with it, so a client cannot
+// take the key of a job's request.
+const JobKeys = "job:"
+
 // Refuse says a refusal of the engine in the words of Stripe's API. A browser does not
 // learn what the key was used for: perhaps another client's request.
 func Refuse(r *phase.Refusal) error {

@@ -91,13 +91,17 @@ type row struct {
 // Emit queues an event in the transaction of its change, so that both commit or
 // neither does. previous is nil except for updates.
 func Emit(tx *phase.Tx, kind, objectID string, object any, previous wire.Object) {
+	key := tx.Key
+	if !apirequest.ByClient(tx.Caller) {
+		key = apirequest.JobKeys
+	}
 	tx.Write(Insert, Args(Event{
 		ID:             tx.NewID("evt"),
 		Livemode:       tx.Livemode,
 		Type:           kind,
 		APIVersion:     apirequest.Of(tx.Caller).DefaultVersion,
 		RequestID:      tx.RequestID,
-		IdempotencyKey: resource.NilIfEmpty(tx.Key),
+		IdempotencyKey: resource.NilIfEmpty(key),
 		CreatedAt:      tx.Now(),
 	}, tx.AccountID, objectID, Data{object, previous}))
 }
@@ -174,17 +178,17 @@ func (e *Event) Render() any {
 		Data:            e.Data,
 		Livemode:        e.Livemode,
 		PendingWebhooks: e.Unacknowledged,
-		Request:         eventRequest{e.cause(), e.IdempotencyKey},
+		Request:         e.cause(),
 		Type:            e.Type,
 	}
 }
 
-// cause is the request that caused the event, or nil if a background job did.
-func (e *Event) cause() *string {
-	if !strings.HasPrefix(e.RequestID, "req_") {
-		return nil
+// cause is the request that caused the event. It is empty if a job or the acquirer did.
+func (e *Event) cause() eventRequest {
+	if !strings.HasPrefix(e.RequestID, "req_") || resource.Deref(e.IdempotencyKey) == apirequest.JobKeys {
+		return eventRequest{}
 	}
-	return &e.RequestID
+	return eventRequest{&e.RequestID, e.IdempotencyKey}
 }
 
 // Pending and failed deliveries are both unacknowledged. Deliveries that were canceled

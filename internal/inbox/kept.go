@@ -181,7 +181,8 @@ const recallFromAhead = `
 	WHERE state = 'waiting' AND due_at > statement_timestamp() + @longest::interval * 1.1`
 
 // ApplyDue tries the messages whose time has come. Several processes may do so
-// at once: a message is applied once however many try.
+// at once: a message is applied once however many try. A message whose rows are
+// locked, for example, does not hold up the others.
 func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
 	if _, err := b.pool.Exec(ctx, recallFromAhead, postgres.Args{"longest": longestWait}); err != nil {
 		return 0, fmt.Errorf("repair due times after the clock was set back: %w", err)
@@ -198,9 +199,13 @@ func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
 		if ctx.Err() != nil {
 			return n, nil // the next round finds the rest
 		}
-		if err := b.try(ctx, k.message()); err != nil && !errors.Is(err, ErrContradiction) {
-			return n, err
+		switch failed := b.try(ctx, k.message()); {
+		case failed == nil, errors.Is(failed, ErrContradiction):
+		case postgres.ConnectionLost(failed):
+			return n, failed
+		default:
+			err = errors.Join(err, failed)
 		}
 	}
-	return len(due), nil
+	return len(due), err
 }

@@ -3,10 +3,12 @@ package inbox
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
@@ -53,5 +55,30 @@ func TestAMessageThatWaitsIsDueWhenTheClockFallsBack(t *testing.T) {
 			t.Errorf("%d messages were tried when one was due in %s and none waits longer than five minutes, want "+
 				"%d; error %v", tried, waits.ahead, waits.want, err)
 		}
+	}
+}
+
+// An error that may pass says nothing about the other messages.
+func TestAMessageThatMeetsALockHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t).Pool
+	var applied []string
+	applies := Open(pool, func(_ context.Context, m Message) error {
+		if m.EventID == "ev_locked" {
+			return &pgconn.PgError{Code: "55P03"}
+		}
+		applied = append(applied, m.EventID)
+		return nil
+	}, slog.New(slog.DiscardHandler))
+	_, err := pool.Exec(t.Context(), `
+		INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
+		SELECT 'acquirer', id, 'refund.failed', sha256('{}'), '{}', 'waiting', 'no such charge', now() - before
+		FROM (VALUES ('ev_locked', interval '2 s'), ('ev_free', interval '1 s')) m (id, before)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, err := applies.ApplyDue(t.Context())
+	if err == nil || tried != 2 || !slices.Equal(applied, []string{"ev_free"}) {
+		t.Errorf("%d messages were tried and %q applied, want both and ev_free; error %v", tried, applied, err)
 	}
 }

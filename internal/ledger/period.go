@@ -70,11 +70,7 @@ func (c *Closer) Close(ctx context.Context) (closed int, err error) {
 		return 0, err
 	}
 	before := ended.Add(-backdated)
-	rows, err := c.pool.Query(ctx, booksToClose, postgres.Args{"before": before, "size": periodSize})
-	if err != nil {
-		return 0, fmt.Errorf("look for books to close: %w", err)
-	}
-	books, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	books, err := c.full(ctx, before)
 	if err != nil {
 		return 0, fmt.Errorf("look for books to close: %w", err)
 	}
@@ -83,6 +79,23 @@ func (c *Closer) Close(ctx context.Context) (closed int, err error) {
 		closed, err = closed+n, errors.Join(err, failed) // one book keeps no other
 	}
 	return closed, err
+}
+
+// full returns the books that have a period to close. It looks at every book, which may take longer than other
+// statements.
+func (c *Closer) full(ctx context.Context, before time.Time) (books []int64, err error) {
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL statement_timeout = '60s'"); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, booksToClose, postgres.Args{"before": before, "size": periodSize})
+		if err != nil {
+			return err
+		}
+		books, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
+	return books, err
 }
 
 func (c *Closer) closeBook(ctx context.Context, book int64, before time.Time) (closed int, err error) {

@@ -120,7 +120,7 @@ func (w ChargeOwner) expiry() phase.Request {
 			Caller: apirequest.Context{
 				APIVersion: w.DefaultVersion.OrCurrent(),
 				Merchant:   w.Merchant,
-			}.By(resource.WorkerActor, "")},
+			}.By(apirequest.ActorWorker, "")},
 		Method: "POST", Path: "/worker/charges/" + w.Charge + "/expire", Fingerprint: []byte(w.Charge),
 	}
 }

@@ -43,9 +43,6 @@ func NotificationFlow(
 		}))
 }
 
-// ActorAcquirer is who the audit trail says did what a notification told.
-const ActorAcquirer = "acquirer"
-
 // ChargeOwner is the charge that an authorization belongs to, and its account.
 type ChargeOwner struct {
 	Charge          string
@@ -72,7 +69,7 @@ func (w ChargeOwner) Call(m inbox.Message) phase.Request {
 			Caller: apirequest.Context{
 				APIVersion: w.DefaultVersion.OrCurrent(),
 				Merchant:   w.Merchant,
-			}.By(ActorAcquirer, "")},
+			}.By(apirequest.ActorAcquirer, "")},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}
 }

@@ -97,6 +97,9 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 	if err := in.ConfirmParams.Check("PaymentIntent", true); err != nil {
 		return err
 	}
+	if resource.Deref(in.FutureUsage) != "" && in.offSession() {
+		return offSessionSetup()
+	}
 	params := in.params()
 	if err := in.enter(ctx, db, caller, &params); err != nil {
 		return err
@@ -113,9 +116,13 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 	return err
 }
 
-// OnPage says whether Stripe.js is the caller that confirms.
-func OnPage(caller phase.Caller, useStripeSDK bool) bool {
-	return useStripeSDK && apirequest.Of(caller).Publishable
+// ReturnTo is where the cardholder goes after the challenge: with use_stripe_sdk, a merchant's server leaves the
+// challenge to Stripe.js, which stays on the merchant's page.
+func (in ConfirmParams) ReturnTo(caller phase.Caller) string {
+	if in.UseStripeSDK && !apirequest.Of(caller).Publishable {
+		return ""
+	}
+	return in.ReturnURL
 }
 
 func recordConfirmation(
@@ -135,7 +142,6 @@ func recordConfirmation(
 	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
 		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
 	}
-	in.OnPage = OnPage(tx.Caller, in.UseStripeSDK)
 	if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); refusal != nil {
 		return phase.Refuse(intent.ID, intent.ShowTo(tx.Caller, refusal)), nil
 	}
@@ -164,7 +170,7 @@ func recordConfirmation(
 // cardholder to their bank first. The caller has called RefuseConfirm, and writes the
 // intent.
 func (s *Attempt) Begin(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, in ConfirmParams) {
-	intent.ReturnURL = resource.NilIfEmpty(in.ReturnURL)
+	intent.ReturnURL = resource.NilIfEmpty(in.ReturnTo(tx.Caller))
 	s.MayAsk, s.NoAction = !in.offSession() && !in.ErrorOnRequiresAction, in.ErrorOnRequiresAction
 	wanted := !in.offSession() && intent.wantsAuthentication(method.Card)
 	if wanted && s.MayAsk {

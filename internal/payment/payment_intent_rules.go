@@ -56,10 +56,22 @@ func (p *PaymentIntent) RefuseConfirm(method *customer.PaymentMethod, sent bool,
 	if refusal := method.RefuseUse(resource.Deref(p.CustomerID)); refusal != nil {
 		return refusal
 	}
-	if in.ReturnURL == "" && !in.OnPage && !in.offSession() && p.AutomaticPaymentMethods.MayRedirect() {
+	if p.SetupFutureUsage != nil && in.offSession() {
+		return offSessionSetup()
+	}
+	returns := in.ReturnURL != "" || in.UseStripeSDK || in.offSession() || p.Authenticated
+	if !returns && p.AutomaticPaymentMethods.MayRedirect() {
 		return MissingReturnURL("PaymentIntent")
 	}
 	return nil
+}
+
+// offSessionSetup is the refusal of a payment that is to save its card while the cardholder is absent.
+func offSessionSetup() *apierror.Error {
+	return apierror.Invalid("off_session",
+		"You cannot confirm with `off_session=true` when `setup_future_usage` is also set on the PaymentIntent. The "+
+			"customer needs to be on-session to perform the steps which may be required to set up the PaymentMethod "+
+			"for future usage. Please confirm this PaymentIntent with your customer on-session.")
 }
 
 // refuseDirectly says that an intent is a checkout session's as long as that is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -19,7 +20,7 @@ import (
 //
 // The sum over a book comes last: it is the only part that costs anything, and once the day's payout is made it is not
 // asked for again. Without MATERIALIZED it comes first, for every book: a condition on one table alone is looked at
-// before any join.
+// before any join. The order is any, so that payouts that keep failing do not keep out the others.
 const automaticPayoutsDue = `
 	WITH unpaid AS MATERIALIZED (
 		SELECT b.id AS book, b.account_id, b.livemode, ` + resource.MerchantColumns + `, t.ahead, b.currency, d.day,
@@ -45,7 +46,7 @@ const automaticPayoutsDue = `
 	)
 	SELECT u.account_id, u.livemode, u.country, u.default_currency, u.statement_descriptor, u.payout_delay_days,
 	       u.default_version, u.ahead, u.currency, u.day
-	FROM unpaid u CROSS JOIN LATERAL ledger_balance(u.book, u.at) m
+	FROM (SELECT * FROM unpaid ORDER BY random()) u CROSS JOIN LATERAL ledger_balance(u.book, u.at) m
 	WHERE m.available > 0
 	LIMIT @limit`
 
@@ -57,9 +58,10 @@ func MakeAutomaticPayouts(ctx context.Context, e *phase.Engine, db *pgxpool.Pool
 		Currency string
 		Day      time.Time
 	}
-	found, err := resource.QueryDue[due](ctx, db, automaticPayoutsDue)
+	found, err := resource.QueryWithTimeout[due](ctx, db, automaticPayoutsDue,
+		pgx.StrictNamedArgs{"limit": resource.BatchSize})
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("find due payouts: %w", err)
 	}
 	return resource.ForEach(ctx, found, func(d due) error {
 		key := fmt.Sprintf("payout of %s on %s", d.Currency, d.Day.Format(time.DateOnly))

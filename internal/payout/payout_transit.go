@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
+// They are taken in any order, so that those that keep failing do not keep out the others.
 const payoutsDue = `WITH ` + resource.WithClocks + `
 	SELECT p.account_id, p.livemode, ` + resource.MerchantColumns + `, coalesce(k.ahead, interval '0') AS ahead, p.id,
 	       p.status
@@ -18,7 +19,7 @@ const payoutsDue = `WITH ` + resource.WithClocks + `
 	WHERE p.locked_by IS NULL AND p.status IN ('pending', 'in_transit')
 	  AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= clock_timestamp() + coalesce(k.ahead,
 	      interval '0')
-	LIMIT @limit`
+	ORDER BY random() LIMIT @limit`
 
 // MovePayouts takes every payout whose time has come a step on: into transit, or
 // to its arrival. Like all jobs it says how many things were due.

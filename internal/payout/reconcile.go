@@ -28,14 +28,15 @@ const besideDay = time.Hour
 
 // What the books say of a movement of money, found by the reference that a line of
 // the file has, or by its posting: either is a step into an index. All there is would
-// be every charge ever made.
+// be every charge ever made. A refund is in the file when the acquirer has executed it:
+// it may still be pending here, or fail later at the customer's bank.
 const (
 	bookedCharges = `
 		SELECT account_id, id, 'charge' AS kind, acquirer_reference AS reference, amount_captured AS amount, currency
 		FROM charges WHERE captured`
 	bookedRefunds = `
 		SELECT account_id, id, 'refund', acquirer_reference, amount, currency FROM refunds
-		WHERE kind = 'refund' AND status = 'succeeded'`
+		WHERE kind = 'refund'`
 	bookedPayouts = `SELECT account_id, id, 'payout', bank_reference, amount, currency FROM payouts WHERE amount > 0`
 	bookedRecalls = `
 		SELECT account_id, id, 'recall', bank_reference, amount, currency FROM payouts

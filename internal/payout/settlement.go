@@ -15,7 +15,6 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
-	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
@@ -353,7 +352,7 @@ func ApplyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 			Caller: apirequest.Context{
 				APIVersion: found.DefaultVersion.OrCurrent(),
 				Merchant:   found.Merchant,
-			}.By(payment.ActorAcquirer, "")},
+			}.By(apirequest.ActorAcquirer, "")},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}, settledPart{m, part.Batch, part.Part, part})
 	if err != nil {

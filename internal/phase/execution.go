@@ -211,8 +211,11 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 		return nil
 	case postgres.Code(err) == idempotency.FenceCode:
 		return idempotency.ErrOvertaken
-	case postgres.IsUniqueViolation(err, "requests_key_is_used_once"), postgres.IsUniqueViolation(err, "requests_pkey"):
-		return errTaken // the second is our own insert, whose acknowledgment was lost
+	case postgres.IsUniqueViolation(err, "requests_key_is_used_once"):
+		return errTaken
+	case postgres.IsUniqueViolation(err, "requests_pkey"):
+		x.engine.doubt() // our own insert, whose acknowledgment was lost: nothing executes it
+		return errTaken
 	case errors.Is(err, errQueued):
 		return err
 	case postgres.ConnectionLost(err):
@@ -234,7 +237,9 @@ func (x *execution) resolveCommit(ctx context.Context, step *idempotency.Step, l
 	switch {
 	case at == nil:
 		// Our insert may still be under way in a server process that has not
-		// noticed yet: the next one waits for it in the unique constraint.
+		// noticed yet: the next one waits for it in the unique constraint. If it
+		// commits, nothing executes it.
+		x.engine.doubt()
 		return errors.Join(errTaken, lost)
 	case at.ID != x.request.ID:
 		return errTaken

@@ -46,6 +46,17 @@ func (l *link) cut() {
 	l.open = nil
 }
 
+// reset closes the connection from one port, and no other.
+func (l *link) reset(port int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.open {
+		if conn.LocalAddr().(*net.TCPAddr).Port == port {
+			_ = conn.Close()
+		}
+	}
+}
+
 func (l *link) mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,6 +101,20 @@ const slowTakeOvers = `
 	CREATE TRIGGER dawdle BEFORE INSERT ON takeovers FOR EACH ROW EXECUTE FUNCTION dawdle();
 	ALTER TABLE takeovers ENABLE ALWAYS TRIGGER dawdle`
 
+// slowClaims has every claim take a second to commit, and not heed pgx, which cancels a statement whose connection is
+// lost: a commit that waits for the disk does not heed it, either.
+const slowClaims = `
+	CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		BEGIN PERFORM pg_sleep(1); EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(1); END;
+		RETURN NEW;
+	END $$;
+	CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON requests DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION dawdle();
+	ALTER TABLE requests ENABLE ALWAYS TRIGGER dawdle`
+
+// sleeping counts the statements that such a trigger delays.
+const sleeping = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+
 // cutsInTakeOver cuts the link while the server takes a request over. The server commits, and no process learns of it.
 func (s *env) cutsInTakeOver(link *link, takeOver func()) {
 	s.t.Helper()
@@ -99,8 +124,7 @@ func (s *env) cutsInTakeOver(link *link, takeOver func()) {
 		defer close(gaveUp)
 		takeOver()
 	}()
-	s.until("a takeover is under way",
-		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
+	s.until("a takeover is under way", sleeping)
 	link.cut()
 	<-gaveUp
 	s.until("the takeover is committed", "SELECT count(*) FROM takeovers")
@@ -215,6 +239,25 @@ func TestHandover(t *testing.T) {
 			s.bank.wantMoved(t, 1)
 		})
 	}
+
+	t.Run("a claim that commits after its connection was lost is parked", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p, link := s.cuttable()
+		s.exec(slowClaims)
+		go func() {
+			s.until("a claim is being committed", sleeping)
+			link.reset(s.count("SELECT client_port FROM pg_stat_activity WHERE datname = current_database() AND " +
+				"wait_event = 'PgSleep'"))
+		}()
+		if answer, err := p.serve("k"); err == nil {
+			t.Errorf("answered %d, want that the acknowledgment is lost", answer.Status)
+		}
+		s.untilParked("k", learnsWithin)
+		s.exec("DROP TRIGGER dawdle ON requests")
+		s.process().answers("k", http.StatusOK)
+		s.bank.wantMoved(t, 1)
+	})
 
 	t.Run("a claim that never happened leaves nothing to hand over, and the key free", func(t *testing.T) {
 		t.Parallel()

@@ -15,17 +15,15 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/logline"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
 // What falls due with time is done by requests like any other, which a job makes
 // on behalf of the merchant, under a key that names the thing and not the
-// attempt: "arrival of po_…". So any number of workers may find the same thing at
+// attempt: "job:arrival of po_…". So any number of workers may find the same thing at
 // once, and die over it, and it is done once: the key's row says so.
-
-// WorkerActor is who the audit trail names for what no client asked for.
-const WorkerActor = "worker"
 
 // Task is a request that a job makes.
 type Task struct {
@@ -38,14 +36,21 @@ type Task struct {
 const MerchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
 	a.api_version AS default_version`
 
-// RunJob makes the request. It is not an error if another worker is making it or has made it.
+// caller is the worker, on behalf of the task's account.
+func (t Task) caller() idempotency.Caller {
+	as := apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}
+	return as.By(apirequest.ActorWorker, "")
+}
+
+// RunJob makes the request, under key with a prefix that clients cannot use. It is not an error if another worker is
+// making it or has made it.
 func RunJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], t Task, key string, in P) error {
+	key = apirequest.JobKeys + key
 	name := sha256.Sum256([]byte(key)) // what is asked for is all in the key
 	err := ServeJob(ctx, e, flow, phase.Request{
 		Caller: phase.Caller{
 			AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()), Key: key,
-			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(WorkerActor,
-				""),
+			Caller: t.caller(),
 		},
 		Method: "JOB", Path: flow.Name(), Fingerprint: name[:],
 	}, in)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -15,8 +14,7 @@ func (t Task) Unkeyed(what string) phase.Request {
 	name := sha256.Sum256([]byte(what))
 	return phase.Request{
 		Caller: phase.Caller{AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()),
-			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(WorkerActor,
-				"")},
+			Caller: t.caller()},
 		Method: "JOB", Path: "/worker/settlements", Fingerprint: name[:],
 	}
 }

@@ -138,7 +138,10 @@ func (s dueSession) call() phase.Request {
 	return phase.Request{
 		Caller: phase.Caller{
 			AccountID: s.AccountID, Livemode: s.Livemode, RequestID: id.New("req", time.Now()),
-			Caller: apirequest.Context{APIVersion: s.DefaultVersion.OrCurrent(), Merchant: s.Merchant}.By("clock", ""),
+			Caller: apirequest.Context{
+				APIVersion: s.DefaultVersion.OrCurrent(),
+				Merchant:   s.Merchant,
+			}.By(apirequest.ActorClock, ""),
 		},
 		Method: http.MethodPost, Path: "/v1/checkout/sessions/" + s.ID + "/expire", Fingerprint: []byte(s.ID),
 	}

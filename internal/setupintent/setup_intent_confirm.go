@@ -98,7 +98,7 @@ func recordSetupConfirmation(
 	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
 		return phase.Outcome{}, setup.ShowTo(tx.Caller, refusal)
 	}
-	returns := in.ReturnURL != "" || payment.OnPage(tx.Caller, in.UseStripeSDK)
+	returns := in.ReturnURL != "" || in.UseStripeSDK
 	if refusal := setup.RefuseConfirm(in.Method(), returns); refusal != nil {
 		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
 	}
@@ -113,7 +113,7 @@ func recordSetupConfirmation(
 	if err := confirm.UseToken(ctx, tx, setup.ID); err != nil {
 		return phase.Outcome{}, err
 	}
-	s.Begin(tx, setup, in.Method(), in.ReturnURL)
+	s.Begin(tx, setup, in.Method(), confirm.ReturnTo(tx.Caller))
 	setup.Update(tx)
 	return phase.Next, nil
 }

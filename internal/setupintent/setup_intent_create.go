@@ -116,7 +116,7 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 		setup.Insert(tx)
 		return replyWithSetup(ctx, tx, in.Expand, setup, in.Fresh()...)
 	}
-	if refusal := setup.RefuseConfirm(method, in.ReturnURL != ""); refusal != nil {
+	if refusal := setup.RefuseConfirm(method, in.ReturnURL != "" || in.UseStripeSDK); refusal != nil {
 		setup.Insert(tx)
 		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
 	}
@@ -124,7 +124,7 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 	if err := confirm.UseToken(ctx, tx, setup.ID); err != nil {
 		return phase.Outcome{}, err
 	}
-	s.Begin(tx, setup, method, in.ReturnURL)
+	s.Begin(tx, setup, method, confirm.ReturnTo(tx.Caller))
 	setup.Insert(tx)
 	return phase.Next, nil
 }

@@ -505,6 +505,30 @@ var faults = []fault{
 		test:  "TestBrowsersHaveIdempotencyKeysOfTheirOwn/a key that a browser took is free for the merchant's server",
 	},
 	{
+		name: "a claim that commits after its connection was lost keeps its key for as long as its lease",
+		edits: []edit{{"internal/phase/execution.go", "		// commits, nothing executes it.\n		x.engine.doubt()\n",
+			"		// commits, nothing executes it.\n"},
+			{"internal/phase/execution.go", "		x.engine.doubt() // our own insert", "		// our own insert"}},
+		pkg: "./internal/phase", test: "TestHandover/a claim that commits after its connection was lost is parked",
+	},
+	{
+		name: "a card that was detached during its challenge is charged",
+		edits: []edit{{"internal/customer/payment_method.go", "return method, method.RefuseUse(customer), nil",
+			"return method, nil, nil"}},
+		pkg: sdkTest, test: "TestMethodsOfAChallenge/a card that is detached meanwhile is not charged",
+	},
+	{
+		name: "a payment writes back the method that it read before the call",
+		edits: []edit{{"internal/customer/payment_method.go",
+			"CASE WHEN t.customer_id IS NULL THEN coalesce(t.spent_by, m.spent_by) ELSE t.spent_by END", "m.spent_by"}},
+		pkg: "./internal/payment", test: "TestAChangeOfAMethodWhileItIsUsed/a card that pays and is attached",
+	},
+	{
+		name:  "a client can take the key of a background job",
+		edits: []edit{{"internal/api/request.go", "case strings.HasPrefix(key, apirequest.JobKeys):", "case false:"}},
+		pkg:   apiTest, test: "TestBrowsersHaveIdempotencyKeysOfTheirOwn/no key reaches into those of background jobs",
+	},
+	{
 		name: "a proof keeps the time limit of its session",
 		edits: []edit{{"internal/verify/verify.go", "SELECT set_config('statement_timeout', '0', true)",
 			"SELECT set_config('application_name', 'proof', true)"}},

@@ -479,12 +479,47 @@ func TestMethodsOfAChallenge(t *testing.T) {
 			[]any{1, stripe.SetupAttemptStatusFailed})
 	})
 
+	t.Run("a server that leaves the challenge to Stripe.js needs no address to come back to", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		for _, back := range []*string{nil, stripe.String("https://shop.example/back")} {
+			intent, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+				Amount: stripe.Int64(7005), Currency: stripe.String("usd"), Confirm: stripe.Bool(true),
+				PaymentMethod: stripe.String("pm_card_threeDSecure2Required"), UseStripeSDK: stripe.Bool(true),
+				ConfirmationMethod: stripe.String("manual"), ReturnURL: back})
+			noError(t, err)
+			equal(t, "the next action", intent.NextAction.Type,
+				stripe.PaymentIntentNextActionType("use_stripe_sdk"))
+			visit(t, in.challenge(t, intent.ID), url.Values{"result": {"pass"}})
+			paid, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, nil)
+			noError(t, err)
+			equal(t, "state", paid.Status, stripe.PaymentIntentStatusSucceeded)
+		}
+	})
+
+	t.Run("a card is not saved while its holder is absent", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		customer := a.named("Ada").ID
+		_, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+			Amount: stripe.Int64(7006), Currency: stripe.String("usd"), Confirm: stripe.Bool(true),
+			Customer: &customer, PaymentMethod: stripe.String("pm_card_visa"), OffSession: stripe.Bool(true),
+			SetupFutureUsage: stripe.String("off_session")})
+		refused(t, err, invalid("", "off_session", ""))
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), a.intent(&stripe.PaymentIntentCreateParams{
+			Amount: stripe.Int64(7006), Customer: &customer}).ID, &stripe.PaymentIntentConfirmParams{
+			PaymentMethod: stripe.String("pm_card_visa"), OffSession: stripe.Bool(true),
+			SetupFutureUsage: stripe.String("on_session")})
+		refused(t, err, invalid("", "off_session", ""))
+		equal(t, "movements at the acquirer", movements(t, 7006), 0)
+	})
+
 	t.Run("what the cardholder agreed to is not used for another amount", func(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)
-		intent := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: stripe.String("pm_card_threeDSecure2Required"),
-			Confirm: stripe.Bool(true), ConfirmationMethod: stripe.String("manual"),
-			ReturnURL: stripe.String("https://shop.example/back")})
+		intent := a.intent(&stripe.PaymentIntentCreateParams{
+			PaymentMethod: stripe.String("pm_card_threeDSecure2Required"), Confirm: stripe.Bool(true),
+			ConfirmationMethod: stripe.String("manual"), ReturnURL: stripe.String("https://shop.example/back")})
 		visit(t, intent.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
 		_, err := a.V1PaymentIntents.Update(t.Context(), intent.ID,
 			&stripe.PaymentIntentUpdateParams{Amount: stripe.Int64(7004)})

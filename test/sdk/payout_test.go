@@ -192,6 +192,10 @@ func TestPayout(t *testing.T) {
 			return len(collect(t,
 				a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("balance.available")}))) > 0
 		})
+		for _, kind := range []string{"balance.available", "test_helpers.test_clock.ready"} {
+			caused := *a.onlyEvent(kind).Request
+			equal(t, "the request of "+kind, caused, stripe.EventRequest{})
+		}
 	})
 
 	t.Run("an authorization older than seven days is voided before the test clock is ready", func(t *testing.T) {

@@ -24,7 +24,7 @@ func (in *installation) reconcile(t *testing.T) (said string, code int) {
 
 func TestReconciliation(t *testing.T) {
 	inTurn(t)
-	in := install(t)
+	in, _ := installNotified(t)
 	a := in.account(t)
 	charge := a.sell(2000)
 	a.refund(&stripe.RefundCreateParams{Charge: &charge.ID, Amount: stripe.Int64(500)})
@@ -34,6 +34,11 @@ func TestReconciliation(t *testing.T) {
 	payout := a.payOut(dollars(700))
 	_, err = a.cancelPayout(a.payOut(dollars(300)).ID)
 	noError(t, err)
+
+	// The acquirer has executed both refunds.
+	a.refund(&stripe.RefundCreateParams{Charge: &a.sellWith("tok_pendingRefund", 2100).ID})
+	failed := a.refund(&stripe.RefundCreateParams{Charge: &a.sellWith("tok_refundFail", 2200).ID})
+	a.awaitRefund(failed.ID, stripe.RefundStatusFailed)
 
 	said, code := in.reconcile(t)
 	if code != 0 {
@@ -48,7 +53,7 @@ func TestReconciliation(t *testing.T) {
 			VALUES ('rk_strange', 'auth_strange', 'auth_strange', 'authorize', 'visa', 'sale', 4321, 'usd', 'approved',
 				now())`,
 		`DELETE FROM acquirer.movements WHERE kind = 'payout' AND amount = 700`,
-		`UPDATE acquirer.movements SET amount = 501 WHERE kind = 'refund'`,
+		`UPDATE acquirer.movements SET amount = 501 WHERE kind = 'refund' AND amount = 500`,
 	} {
 		_, err := in.journal.Exec(t.Context(), injected)
 		noError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	emitted "github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -23,8 +24,11 @@ type event struct {
 	CreatedAt      time.Time
 }
 
+// keyOfClient is the key of an event's request, or null if no client made it.
+const keyOfClient = `nullif(idempotency_key, '` + apirequest.JobKeys + `') AS idempotency_key`
+
 const selectEvents = `
-	SELECT id, type, object_id, request_id, idempotency_key, created_at FROM events
+	SELECT id, type, object_id, request_id, ` + keyOfClient + `, created_at FROM events
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
@@ -109,7 +113,8 @@ const selectEventAttempts = `
 	LIMIT 50`
 
 const selectEvent = `
-	SELECT e.id, e.type, e.object_id, e.request_id, e.idempotency_key, e.created_at, e.account_id, e.api_version, e.data
+	SELECT e.id, e.type, e.object_id, e.request_id, ` + keyOfClient + `, e.created_at, e.account_id, e.api_version,
+	       e.data
 	FROM events e WHERE e.id = @id AND e.account_id = ` + ui.AccountWith + `events` + ui.ThatID
 
 func (s Pages) event(r *http.Request) (*ui.Page, error) {
