@@ -23,8 +23,8 @@ func TestProductsAndPrices(t *testing.T) {
 		}
 		sledge, err := a.V1Products.Create(t.Context(), own)
 		noError(t, err)
-		equal(t, "product", []any{sledge.ID, sledge.Active, sledge.Images},
-			[]any{"sledge.red", true, []string{"https://example.com/a.png"}})
+		equal(t, "product", []any{sledge.ID, sledge.Active, sledge.Images, sledge.Type},
+			[]any{"sledge.red", true, []string{"https://example.com/a.png"}, stripe.ProductTypeService})
 		_, err = a.V1Products.Create(t.Context(), own)
 		refused(t, err, invalid("resource_already_exists", "id", "Product already exists: sledge.red"))
 		_, err = a.V1Products.Update(t.Context(), sledge.ID,
