@@ -108,14 +108,6 @@ func totalOf(items []FoundItem) (amount, discount int64) {
 	return amount, discount
 }
 
-// asOneOf makes the error about an amount one about what the amount is the sum of.
-func asOneOf(err error, param string) error {
-	if fault, is := err.(*apierror.Error); is { //nolint:errorlint // made a line ago
-		return fault.WithParam(param)
-	}
-	return err
-}
-
 // readGoods reads all prices and products the items name.
 func (in *CreateCheckoutSessionParams) readGoods(
 	ctx context.Context, db phase.Reader, v resource.Principal,
