@@ -179,7 +179,8 @@ const (
 	sessionFilters = `
 		 AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
 	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)
-	AND (@email::text IS NULL OR status = 'complete' AND customer_details ->> 'email' = @email)`
+	AND (@email::text IS NULL
+	    OR CASE status WHEN 'complete' THEN customer_details ->> 'email' ELSE customer_email END = @email)`
 	listSessions          = selectSessions + sessionFilters + resource.NewestFirst
 	listSessionsBackwards = selectSessions + sessionFilters + resource.OldestFirst
 )

@@ -88,6 +88,27 @@ func TestCheckout(t *testing.T) {
 			1)
 	})
 
+	t.Run("an open session shows the email that the merchant gave, and is found by it", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		email := "jenny@example.com"
+		session := a.session(&stripe.CheckoutSessionCreateParams{CustomerEmail: &email})
+		equal(t, "details", *session.CustomerDetails, stripe.CheckoutSessionCustomerDetails{
+			Email: email, TaxExempt: stripe.CheckoutSessionCustomerDetailsTaxExemptNone})
+		if other := a.session(nil); other.CustomerDetails != nil {
+			t.Errorf("a session without an email shows %+v", other.CustomerDetails)
+		}
+		byEmail := &stripe.CheckoutSessionListParams{
+			CustomerDetails: &stripe.CheckoutSessionListCustomerDetailsParams{Email: &email}}
+		found := func() []string {
+			return ids(collect(t, a.V1CheckoutSessions.List(t.Context(), byEmail)),
+				func(s *stripe.CheckoutSession) string { return s.ID })
+		}
+		equal(t, "found while it is open", found(), []string{session.ID})
+		a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_visa"}})
+		equal(t, "found when it is complete", found(), []string{session.ID})
+	})
+
 	t.Run("a declined card leaves the session open, and the next one pays with the same intent", func(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)
