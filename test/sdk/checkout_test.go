@@ -167,11 +167,16 @@ func TestCheckout(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
-		session, err := a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
+		params := &stripe.CheckoutSessionCreateParams{
 			Mode:       stripe.String("setup"),
 			Customer:   &customer.ID,
 			SuccessURL: stripe.String("https://example.com/thanks"),
-		})
+			SubmitType: stripe.String("pay"),
+		}
+		_, err := a.V1CheckoutSessions.Create(t.Context(), params)
+		refused(t, err, invalid("", "submit_type", "You can not pass `submit_type` in `setup` mode."))
+		params.SubmitType = nil
+		session, err := a.V1CheckoutSessions.Create(t.Context(), params)
 		noError(t, err)
 		_, err = a.V1SetupIntents.Confirm(t.Context(), session.SetupIntent.ID,
 			&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
