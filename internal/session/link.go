@@ -51,7 +51,7 @@ type LinkOptions struct {
 	InactiveMessage          *string            `json:"inactive_message"`
 	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
 	PaymentMethodTypes       []string           `json:"payment_method_types,omitempty"` // nil: the merchant names none
-	RedirectURL              *string            `json:"redirect_url"` // where the customer goes after paying
+	RedirectURL              *string            `json:"redirect_url"`                   // where the customer goes after paying
 	SubmitType               string             `json:"submit_type"`
 }
 
