@@ -153,7 +153,7 @@ func TestVersions(t *testing.T) {
 			t.Fatalf("the session's intent is %v", session["payment_intent"])
 		}
 		ok(t, ask(t, "2020-08-27", http.MethodPost, "/v1/payment_pages/"+session["id"].(string)+"/confirm",
-			"payment_method=pm_card_visa"))
+			"payment_method=pm_card_visa&email=jenny@example.com"))
 		paid := ok(t, ask(t, "2020-08-27", http.MethodGet, "/v1/payment_intents/"+intent, ""))
 		if paid["status"] != "succeeded" || paid["customer"] == nil {
 			t.Errorf("the intent is %v, of the customer %v", paid["status"], paid["customer"])

@@ -50,8 +50,8 @@ type LinkOptions struct {
 	CustomerCreation         string             `json:"customer_creation"`
 	InactiveMessage          *string            `json:"inactive_message"`
 	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
-	PaymentMethodTypes       []string           `json:"payment_method_types,omitempty"` // nil: the merchant names none
-	RedirectURL              *string            `json:"redirect_url"`                   // where the customer goes after paying
+	PaymentMethodTypes       []string           `json:"payment_method_types,omitempty"`
+	RedirectURL              *string            `json:"redirect_url"` // where the customer goes after paying
 	SubmitType               string             `json:"submit_type"`
 }
 
