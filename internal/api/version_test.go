@@ -70,6 +70,14 @@ func TestVersions(t *testing.T) {
 		if within(now, "promotion", "coupon") != coupon || now["coupon"] != nil {
 			t.Errorf("the new code is %v", now)
 		}
+		const sold = "mode=payment&success_url=https://shop.example&line_items[0][quantity]=1" +
+			"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=1000" +
+			"&line_items[0][price_data][product_data][name]=Kite&expand[]=total_details.breakdown&discounts[0][coupon]="
+		breakdown := within(ok(t, ask(t, "2025-08-27.basil", http.MethodPost, "/v1/checkout/sessions", sold+coupon)),
+			"total_details", "breakdown", "discounts").([]any)[0]
+		if within(breakdown.(map[string]any), "discount", "coupon", "percent_off") == nil {
+			t.Errorf("the old discount is %v", breakdown)
+		}
 		a := ask(t, "2025-09-30.clover", http.MethodPost, "/v1/promotion_codes", "coupon="+coupon)
 		if a.status != http.StatusBadRequest {
 			t.Errorf("the new version takes the old parameter: %d %s", a.status, a.body)
@@ -145,7 +153,7 @@ func TestVersions(t *testing.T) {
 			t.Fatalf("the session's intent is %v", session["payment_intent"])
 		}
 		ok(t, ask(t, "2020-08-27", http.MethodPost, "/v1/payment_pages/"+session["id"].(string)+"/confirm",
-			"payment_method=pm_card_visa"))
+			"payment_method=pm_card_visa&email=jenny@example.com"))
 		paid := ok(t, ask(t, "2020-08-27", http.MethodGet, "/v1/payment_intents/"+intent, ""))
 		if paid["status"] != "succeeded" || paid["customer"] == nil {
 			t.Errorf("the intent is %v, of the customer %v", paid["status"], paid["customer"])

@@ -23,7 +23,6 @@ var notInEveryAnswer = map[string][]string{
 	"balance": {"connect_reserved"},
 	"card":    {"customer"}, // not inside a token
 	"charge":  {"refunds"},
-	"product": {"type"}, // which its schema does not have any more
 }
 
 // undocumented are the addresses that Stripe has and does not publish: its command
@@ -64,7 +63,7 @@ var stripes = sync.OnceValue(func() stripe {
 		kept.schemas[name] = answer
 	}
 	kept.add("error")
-	addSource(kept.schemas)
+	addDropped(kept.schemas)
 	doc, err := json.Marshal(wire.Object{
 		"openapi": "3.0.0", "info": wire.Object{"title": "Stripe", "version": "1"}, "paths": wire.Object{},
 		"components": wire.Object{"schemas": kept.schemas},
@@ -152,9 +151,9 @@ func (k *reachable) follow(part any) {
 	}
 }
 
-// addSource gives charges and intents the source that Stripe sends and its
-// clients read, although its schema has dropped it.
-func addSource(schemas map[string]any) {
+// addDropped gives charges and intents their source, and products their type. Stripe sends
+// them and its clients read them, although its schema has dropped them.
+func addDropped(schemas map[string]any) {
 	for _, kind := range []string{"charge", "payment_intent"} {
 		properties := schemas[kind].(wire.Object)["properties"].(wire.Object)
 		properties["source"] = wire.Object{
@@ -162,6 +161,8 @@ func addSource(schemas map[string]any) {
 			"anyOf":    []any{wire.Object{"$ref": "#/components/schemas/card"}},
 		}
 	}
+	product := schemas["product"].(wire.Object)["properties"].(wire.Object)
+	product["type"] = wire.Object{"type": "string", "enum": []any{"good", "service"}}
 }
 
 // sampleKeys are the keys of Stripe's sample of each object. Its schema requires

@@ -36,11 +36,14 @@ var gates = []Gate{
 		Response: map[string]func(wire.Object){"checkout.session": oldUIMode},
 	},
 	{
-		Day:      "2025-09-30",
-		Change:   "A promotion code has a `promotion`, which names a coupon; before, it contained its `coupon`.",
-		Request:  map[string]func(form.Values) form.Values{"promotion_code.create": newPromotion},
-		Response: map[string]func(wire.Object){"promotion_code": oldPromotion},
-		Shown:    map[string][]string{"promotion_code": {"promotion.coupon"}},
+		Day: "2025-09-30",
+		Change: "A promotion code has a `promotion`, and a discount a `source`, which names a coupon; before, they " +
+			"contained their `coupon`.",
+		Request: map[string]func(form.Values) form.Values{"promotion_code.create": newPromotion},
+		Response: map[string]func(wire.Object){
+			"promotion_code": containCoupon("promotion"), "discount": containCoupon("source"),
+		},
+		Shown: map[string][]string{"promotion_code": {"promotion.coupon"}, "discount": {"source.coupon"}},
 	},
 	{
 		Day: "2024-04-10",
@@ -162,10 +165,13 @@ func newPromotion(sent form.Values) form.Values {
 	return sent.Without("coupon").With("coupon", "promotion", "type").With(coupon, "promotion", "coupon")
 }
 
-func oldPromotion(code wire.Object) {
-	if promotion, is := code["promotion"].(wire.Object); is {
-		code["coupon"] = promotion["coupon"]
-		delete(code, "promotion")
+// containCoupon puts the coupon that a part names into the object itself.
+func containCoupon(part string) func(wire.Object) {
+	return func(object wire.Object) {
+		if named, is := object[part].(wire.Object); is {
+			object["coupon"] = named["coupon"]
+			delete(object, part)
+		}
 	}
 }
 

@@ -35,9 +35,24 @@ var UpdatePrice = phase.Define("price.update", 1,
 	if in.TaxBehavior != "" && in.TaxBehavior != price.TaxBehavior && price.TaxBehavior != "unspecified" {
 		return apierror.Invalid("tax_behavior", "The tax behavior of a price cannot be changed once it is specified.")
 	}
+	if in.Active != nil && !*in.Active && price.Active {
+		if err := price.checkArchive(ctx, db, resource.PrincipalOfCheck(caller)); err != nil {
+			return err
+		}
+	}
 	return checkLookupKey(ctx, db, resource.PrincipalOfCheck(caller), resource.Deref(in.LookupKey), price.ID,
 		in.TransferLookupKey)
 })
+
+// checkArchive refuses to take away the price that its product is sold at.
+func (p *Price) checkArchive(ctx context.Context, db phase.Reader, v resource.Principal) error {
+	product, err := resource.Get[Product](ctx, db, productByID, v, p.ProductID)
+	if err == nil && product != nil && resource.Deref(product.DefaultPriceID) == p.ID {
+		return apierror.Invalid("active",
+			"This price cannot be archived because it is the default price of its product.")
+	}
+	return err
+}
 
 func changePrice(ctx context.Context, tx *phase.Tx, in UpdatePriceParams, _ *struct{}) (phase.Outcome, error) {
 	price, err := resource.Get[Price](ctx, tx, lockPrice, resource.PrincipalOf(tx.Caller), in.ID)

@@ -70,6 +70,7 @@ type ProductObject struct {
 	Shippable           *bool              `json:"shippable"`
 	StatementDescriptor *string            `json:"statement_descriptor"`
 	TaxCode             *string            `json:"tax_code"`
+	Type                string             `json:"type"` // which the parameter does not change
 	UnitLabel           *string            `json:"unit_label"`
 	Updated             int64              `json:"updated"`
 	URL                 *string            `json:"url"`
@@ -93,6 +94,7 @@ func (p *Product) Render() any {
 		Shippable:           p.Shippable,
 		StatementDescriptor: p.StatementDescriptor,
 		TaxCode:             p.TaxCode,
+		Type:                "service",
 		UnitLabel:           p.UnitLabel,
 		Updated:             resource.Unix(p.UpdatedAt),
 		URL:                 p.URL,

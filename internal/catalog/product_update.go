@@ -15,9 +15,9 @@ import (
 
 // UpdateProductParams are what POST /v1/products/{id} takes.
 type UpdateProductParams struct {
-	ID           string `path:"id"`
-	Name         string `form:"name" max:"5000"`
-	DefaultPrice string `form:"default_price" max:"5000"`
+	ID           string  `path:"id"`
+	Name         string  `form:"name" max:"5000"`
+	DefaultPrice *string `form:"default_price,unset" max:"5000"`
 	ProductParams
 }
 
@@ -30,15 +30,16 @@ var UpdateProduct = phase.Define("product.update", 1,
 	if err := in.Check(); err != nil {
 		return err
 	}
-	if err := productExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID); err != nil || in.DefaultPrice == "" {
+	named := resource.Deref(in.DefaultPrice)
+	if err := productExists(ctx, db, resource.PrincipalOfCheck(caller), in.ID); err != nil || named == "" {
 		return err
 	}
-	price, err := resource.Get[Price](ctx, db, priceByID, resource.PrincipalOfCheck(caller), in.DefaultPrice)
+	price, err := resource.Get[Price](ctx, db, priceByID, resource.PrincipalOfCheck(caller), named)
 	if err != nil {
 		return err
 	}
 	if price == nil {
-		return apierror.NoSuch("price", "default_price", in.DefaultPrice)
+		return apierror.NoSuch("price", "default_price", named)
 	}
 	if price.ProductID != in.ID {
 		return apierror.Invalid("default_price", "The price %s belongs to the product %s, not to %s.", price.ID,
@@ -56,7 +57,7 @@ func changeProduct(ctx context.Context, tx *phase.Tx, in UpdateProductParams, _ 
 	if in.Name != "" {
 		product.Name = in.Name
 	}
-	product.DefaultPriceID = resource.Patch(resource.NilIfEmpty(in.DefaultPrice), product.DefaultPriceID)
+	product.DefaultPriceID = resource.Patch(in.DefaultPrice, product.DefaultPriceID)
 	if err := product.Apply(in.ProductParams); err != nil {
 		return phase.Outcome{}, err
 	}

@@ -105,9 +105,11 @@ func VaultCard(vault string, fingerprintKey []byte, at time.Time) (card Card, kn
 }
 
 // magicCard finds the test card that an id such as tok_visa or pm_card_visa refers
-// to. Live mode declines it as it declines the card itself.
-func magicCard(name string, livemode bool) (card testcard.Card, is bool, err error) {
-	card, is = testcard.ByToken(name)
+// to; find knows which of them count. Live mode declines it as it declines the card itself.
+func magicCard(
+	find func(string) (testcard.Card, bool), name string, livemode bool,
+) (card testcard.Card, is bool, err error) {
+	card, is = find(name)
 	if is && livemode {
 		return testcard.Card{}, false, testcard.DeclineInLiveMode()
 	}

@@ -115,6 +115,10 @@ func (in *CustomerParams) check(
 	if err := resource.CheckEmail("email", in.Email); err != nil {
 		return err
 	}
+	if strings.Trim(in.InvoicePrefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
+		return apierror.Invalid("invoice_prefix",
+			"Invoice prefixes must be between 1 and 12 characters and only contain uppercase letters and numbers.")
+	}
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/text/language"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
@@ -82,7 +83,7 @@ func (b BillingDetails) changed(sent *BillingDetailsParams) BillingDetails {
 	return b
 }
 
-// check refuses a card number in a field that is kept and shown.
+// check refuses an unknown country, and a card number in a field that is kept and shown.
 func (b *BillingDetailsParams) check(prefix string) error {
 	if b == nil {
 		return nil
@@ -90,6 +91,16 @@ func (b *BillingDetailsParams) check(prefix string) error {
 	if b.Email != nil && *b.Email != "" && !resource.LooksLikeEmail(*b.Email) {
 		return apierror.Invalid(prefix+"[email]", "Invalid email address: %s", form.Quote(*b.Email)).
 			WithCode("email_invalid")
+	}
+	if b.Address != nil && resource.Deref(b.Address.Country) != "" {
+		country := *b.Address.Country
+		region, err := language.ParseRegion(country)
+		if err != nil || len(country) != 2 || !region.IsCountry() || region.Canonicalize() != region {
+			return apierror.Invalid(prefix+"[address][country]", "Country '%s' is unknown. Try using a 2-character "+
+				"alphanumeric country code instead, such as 'US', 'EG', or 'GB'. A full list of country codes is "+
+				"available at https://en.wikipedia.org/wiki/ISO_3166-1_alpha-2#Officially_assigned_code_elements",
+				apierror.Quote(country))
+		}
 	}
 	for name, text := range map[string]*string{"name": b.Name, "phone": b.Phone, "tax_id": b.TaxID} {
 		if text != nil && testcard.IsNumber(*text) {
@@ -322,7 +333,7 @@ func methodExists(ctx context.Context, db phase.Reader, v resource.Principal, id
 // pm_card_visa names: every use of one is another method. nil if there is
 // none of that name. The caller inserts it.
 func MagicMethod(name string, caller phase.Caller, cardKey []byte, at time.Time) (*PaymentMethod, error) {
-	known, is, err := magicCard(name, caller.Livemode)
+	known, is, err := magicCard(testcard.ByMethod, name, caller.Livemode)
 	if !is {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type RetrieveTestCardParams struct {
 
 // IsTestCard says whether an id is one such as pm_card_visa.
 func IsTestCard(id string) bool {
-	_, is := testcard.ByToken(id)
+	_, is := testcard.ByMethod(id)
 	return is
 }
 

@@ -70,7 +70,7 @@ const (
 // magicToken returns the token that Stripe's test mode knows by name, such as
 // tok_visa. It is never used up. nil if there is none of that name.
 func magicToken(name string, v resource.Principal, now time.Time) (*Token, error) {
-	known, is, err := magicCard(name, v.Livemode)
+	known, is, err := magicCard(testcard.ByToken, name, v.Livemode)
 	if !is {
 		return nil, err
 	}

@@ -205,7 +205,7 @@ func TestSessionWithDiscountAndShipping(t *testing.T) {
 		"−$10.00",
 		"Ground shipping", "$5.00", "Total", "$35.00")
 
-	s.api(t, "/v1/payment_pages/"+id+"/confirm", "payment_method", "pm_card_visa")
+	s.api(t, "/v1/payment_pages/"+id+"/confirm", "payment_method", "pm_card_visa", "email", "jenny@example.com")
 	var intent string
 	err := s.db.Pool.QueryRow(t.Context(), `
 		SELECT payment_intent_id FROM checkout_sessions WHERE id = $1`, id).Scan(&intent)

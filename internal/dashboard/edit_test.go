@@ -66,6 +66,11 @@ func TestEditing(t *testing.T) {
 		csrf, key := hidden(t, p, "csrf"), hidden(t, p, "key")
 		p = s.post(t, at+"/default", url.Values{"csrf": {csrf}, "key": {key + "-default"}})
 		requireWords(t, p, "This price is now the default.", `<span class="badge">Default</span>`)
+		if strings.Contains(p.body, "Archive price") {
+			t.Error("the page offers to archive the default price, which the API refuses")
+		}
+		other := s.api(t, "/v1/prices", "product", product, "unit_amount", "1900", "currency", "usd")
+		s.api(t, "/v1/products/"+product, "default_price", other)
 		p = s.post(t, at+"/archive", url.Values{"csrf": {csrf}, "key": {key}})
 		requireWords(t, p, "Price archived.", "Activate price")
 		if strings.Contains(p.body, "/dashboard/new/link?price=") {

@@ -6,6 +6,7 @@
 package money
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,14 +119,32 @@ func Check(amount int64, code string) error {
 		return apierror.Invalid("amount", "Amount must be no more than %s", Format(c.maximum, code)).
 			WithCode("amount_too_large")
 	case amount < c.minimum:
-		return apierror.Invalid("amount", "Amount must be at least %s%s %s", c.symbol, c.digits(c.minimum), code).
-			WithCode("amount_too_small")
+		return c.tooSmall()
 	case amount%c.step != 0:
 		return apierror.Invalid("amount",
 			"Invalid amount: an amount in %s must be a multiple of %d, its smallest part that can be charged.", code,
 			c.step)
 	}
 	return nil
+}
+
+func (c currency) tooSmall() *apierror.Error {
+	return apierror.Invalid("amount", "Amount must be at least %s%s %s", c.symbol, c.digits(c.minimum), c.code).
+		WithCode("amount_too_small")
+}
+
+// CheckTotal tells the same of a sum, which can be zero although each amount is valid: then it
+// is too small. param names what it is the sum of.
+func CheckTotal(total int64, code, param string) error {
+	err := Check(total, code)
+	if c, known := currencies[code]; known && total < c.minimum {
+		err = c.tooSmall()
+	}
+	var fault *apierror.Error
+	if errors.As(err, &fault) {
+		return fault.WithParam(param)
+	}
+	return err
 }
 
 // CheckMost tells whether an amount is not more than can be charged at once: of a

@@ -121,6 +121,19 @@ func TestCheck(t *testing.T) {
 		}
 	})
 
+	t.Run("a total of nothing is too small", func(t *testing.T) {
+		t.Parallel()
+		for _, total := range []int64{0, 49} {
+			requireFault(t, money.CheckTotal(total, "usd", "line_items"), "amount_too_small", "line_items",
+				"Amount must be at least $0.50 usd")
+		}
+		requireFault(t, money.CheckTotal(100_000_000, "usd", "line_items"), "amount_too_large", "line_items",
+			"Amount must be no more than $999,999.99")
+		if err := money.CheckTotal(50, "usd", "line_items"); err != nil {
+			t.Error(err)
+		}
+	})
+
 	t.Run("a currency we do not know is the fault", func(t *testing.T) {
 		t.Parallel()
 		var fault *apierror.Error

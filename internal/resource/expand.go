@@ -32,6 +32,9 @@ type Kind struct {
 	Former map[string][]string
 	// Lists are the fields that are absent unless they are expanded.
 	Lists map[string]Lister
+	// Parts complete the fields, other than lists, that are absent unless they are expanded, or
+	// that contain such a field.
+	Parts map[string]Part
 	// Search says how the object can be searched; nil if it can't be.
 	Search *Searchable
 }
@@ -49,6 +52,10 @@ type Loader func(ctx context.Context, db phase.Reader, v Principal, ids []string
 
 // Lister reads the first page of what belongs to each of some parents, by the parent's id.
 type Lister func(ctx context.Context, db phase.Reader, v Principal, parents []string) (map[string]ListObject, error)
+
+// Part adds to objects of one kind what they show only if it is expanded. It comes before
+// anything else in them is expanded.
+type Part func(ctx context.Context, db phase.Reader, v Principal, objects []wire.Object) error
 
 // kinds are the registered kinds by the name of their object.
 var kinds = map[string]Kind{}
@@ -350,6 +357,9 @@ func (x *expander) descend(ctx context.Context, level []place) (below []place, e
 	if err := x.list(ctx, level); err != nil {
 		return nil, err
 	}
+	if err := x.complete(ctx, level); err != nil {
+		return nil, err
+	}
 	if err := x.load(ctx, level); err != nil {
 		return nil, err
 	}
@@ -410,7 +420,9 @@ func (x *expander) list(ctx context.Context, level []place) error {
 			parents[i] = fmt.Sprint(p.object["id"])
 		}
 		name := places[0].names[0]
-		lists, err := places[0].kind.Lists[name](ctx, x.db, x.viewer, parents)
+		// Two paths may lead through one list: its parent is asked for once.
+		once := slices.Compact(slices.Sorted(slices.Values(parents)))
+		lists, err := places[0].kind.Lists[name](ctx, x.db, x.viewer, once)
 		if err != nil {
 			return err
 		}
@@ -423,6 +435,28 @@ func (x *expander) list(ctx context.Context, level []place) error {
 				return err
 			}
 			p.object[name] = list
+		}
+	}
+	return nil
+}
+
+// complete adds the parts that are absent unless they are expanded.
+func (x *expander) complete(ctx context.Context, level []place) error {
+	wanted := map[string][]place{} // by kind and field
+	for _, p := range level {
+		if p.kind.Parts[p.names[0]] != nil {
+			field := p.kind.Object + "." + p.names[0]
+			wanted[field] = append(wanted[field], p)
+		}
+	}
+	for _, places := range wanted {
+		objects := make([]wire.Object, len(places))
+		for i, p := range places {
+			objects[i] = p.object
+		}
+		first := places[0]
+		if err := first.kind.Parts[first.names[0]](ctx, x.db, x.viewer, objects); err != nil {
+			return err
 		}
 	}
 	return nil

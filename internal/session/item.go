@@ -15,7 +15,8 @@ import (
 func init() {
 	resource.Register(resource.Kind{
 		Object: "item",
-		Fields: map[string][]string{"price": {"price"}, "discounts": nil, "taxes": nil},
+		Fields: map[string][]string{"price": {"price"}, "discounts": {"discounted"}, "taxes": nil},
+		Parts:  map[string]resource.Part{"discounts": discountItems, "taxes": untaxed},
 	})
 }
 
@@ -58,6 +59,7 @@ type ItemObject struct {
 	AmountTotal        int64               `json:"amount_total"`
 	Currency           string              `json:"currency"`
 	Description        string              `json:"description"`
+	Discounts          []discounted        `json:"discounts,omitempty"` // absent unless they are expanded
 	Metadata           map[string]string   `json:"metadata"`
 	Price              catalog.PriceObject `json:"price"`
 	Quantity           int64               `json:"quantity"`

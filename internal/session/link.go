@@ -50,6 +50,7 @@ type LinkOptions struct {
 	CustomerCreation         string             `json:"customer_creation"`
 	InactiveMessage          *string            `json:"inactive_message"`
 	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
+	PaymentMethodTypes       []string           `json:"payment_method_types,omitempty"`
 	RedirectURL              *string            `json:"redirect_url"` // where the customer goes after paying
 	SubmitType               string             `json:"submit_type"`
 }
@@ -76,7 +77,7 @@ type PaymentLinkObject struct {
 	CustomText               CustomText           `json:"custom_text"`
 	CustomerCreation         string               `json:"customer_creation"`
 	InactiveMessage          *string              `json:"inactive_message"`
-	InvoiceCreation          *string              `json:"invoice_creation"`
+	InvoiceCreation          invoiceCreation      `json:"invoice_creation"`
 	LineItems                *resource.ListObject `json:"line_items,omitempty"`
 	Livemode                 bool                 `json:"livemode"`
 	ManagedPayments          *string              `json:"managed_payments"`
@@ -147,10 +148,11 @@ func (l *PaymentLink) object() PaymentLinkObject {
 		CustomText:               l.Options.CustomText,
 		CustomerCreation:         l.Options.CustomerCreation,
 		InactiveMessage:          l.Options.InactiveMessage,
+		InvoiceCreation:          invoiceCreation{Data: invoiceData{Metadata: map[string]string{}}},
 		Livemode:                 l.Livemode,
 		Metadata:                 l.Metadata,
 		PaymentMethodCollection:  "if_required",
-		PaymentMethodTypes:       []string{"card"},
+		PaymentMethodTypes:       l.Options.PaymentMethodTypes,
 		PhoneNumberCollection:    enabled{l.Options.CollectPhoneNumber},
 		ShippingOptions:          []string{},
 		SubmitType:               l.Options.SubmitType,

@@ -24,7 +24,7 @@ type LinkParams struct {
 	InactiveMessage          *string               `form:"inactive_message,unset" max:"500"`
 	Metadata                 form.Metadata         `form:"metadata"`
 	PaymentIntentData        *LinkIntentParam      `form:"payment_intent_data"`
-	PaymentMethodTypes       []string              `form:"payment_method_types" enum:"card"`
+	PaymentMethodTypes       *[]string             `form:"payment_method_types" enum:"card"`
 	PhoneNumberCollection    *enabledParam         `form:"phone_number_collection"`
 	SubmitType               *string               `form:"submit_type" enum:"auto,book,donate,pay"`
 	Expand                   form.Expand           `form:"expand"`
@@ -104,6 +104,9 @@ func (in *LinkParams) apply(l *PaymentLink) (err error) {
 	o.InactiveMessage = resource.Patch(in.InactiveMessage, o.InactiveMessage)
 	if in.PaymentIntentData != nil {
 		o.PaymentIntent = in.PaymentIntentData.data()
+	}
+	if in.PaymentMethodTypes != nil {
+		o.PaymentMethodTypes = append([]string(nil), *in.PaymentMethodTypes...) // nil if none is left
 	}
 	if in.PhoneNumberCollection != nil {
 		o.CollectPhoneNumber = in.PhoneNumberCollection.Enabled

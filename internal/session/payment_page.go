@@ -180,16 +180,24 @@ func (s *CheckoutSession) describe(
 		return err
 	}
 	o.BusinessName = who.Name
-	if s.CustomerID == nil || s.CustomerEmail != nil {
-		return nil
+	if s.CustomerEmail == nil {
+		o.CustomerEmail, err = s.emailOfCustomer(ctx, db)
+	}
+	return err
+}
+
+// emailOfCustomer is the email address of the session's customer; nil if there is none.
+func (s *CheckoutSession) emailOfCustomer(ctx context.Context, db phase.Reader) (*string, error) {
+	if s.CustomerID == nil {
+		return nil, nil
 	}
 	type customer struct{ Email *string }
 	known, err := resource.QueryOne[customer](ctx, db, emailOfCustomer,
 		pgx.StrictNamedArgs{"account_id": s.AccountID, "id": *s.CustomerID})
-	if known != nil {
-		o.CustomerEmail = known.Email
+	if known == nil {
+		return nil, err
 	}
-	return err
+	return known.Email, err
 }
 
 // forCustomer renders items without the merchant's internal notes.

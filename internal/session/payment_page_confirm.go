@@ -95,7 +95,25 @@ func checkPageConfirmation(
 	if in.Method() == nil {
 		return apierror.Missing("payment_method")
 	}
+	if err := session.checkEmail(ctx, db, in); err != nil {
+		return err
+	}
 	return in.CheckUse(resource.Deref(session.CustomerID))
+}
+
+// checkEmail refuses to complete a session without an address to write to. The session, its
+// customer or the payment method may have one already.
+func (s *CheckoutSession) checkEmail(ctx context.Context, db phase.Reader, in *ConfirmPaymentPageParams) error {
+	for _, email := range []*string{in.Email, s.CustomerEmail, in.Method().BillingDetails.Email} {
+		if resource.Deref(email) != "" {
+			return nil
+		}
+	}
+	email, err := s.emailOfCustomer(ctx, db)
+	if err == nil && resource.Deref(email) == "" {
+		err = apierror.Missing("email")
+	}
+	return err
 }
 
 // checkExpected refuses to charge another amount than the customer saw.

@@ -143,8 +143,8 @@ func (s *CheckoutSession) changed(
 		shipping = append(shipping, option.ShippingAmount)
 	}
 	for _, amount := range shipping {
-		if err := money.Check(subtotal-discount+amount, *s.Currency); err != nil {
-			return o, asOneOf(err, in.param())
+		if err := money.CheckTotal(subtotal-discount+amount, *s.Currency, in.param()); err != nil {
+			return o, err
 		}
 	}
 	return o, nil

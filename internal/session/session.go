@@ -31,11 +31,13 @@ func init() {
 			"discounts":        {"checkout.session.discount"},
 			"shipping_cost":    {"checkout.session.shipping"},
 			"shipping_options": {"checkout.session.shipping"},
+			"total_details":    {"checkout.session.total"},
 			"invoice":          nil,
 			"payment_link":     {"payment_link"},
 			"subscription":     nil,
 		},
 		Lists: map[string]resource.Lister{"line_items": itemsOfSessions},
+		Parts: map[string]resource.Part{"total_details": breakDown},
 	})
 }
 
@@ -179,7 +181,8 @@ const (
 	sessionFilters = `
 		 AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
 	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)
-	AND (@email::text IS NULL OR status = 'complete' AND customer_details ->> 'email' = @email)`
+	AND (@email::text IS NULL
+	    OR CASE status WHEN 'complete' THEN customer_details ->> 'email' ELSE customer_email END = @email)`
 	listSessions          = selectSessions + sessionFilters + resource.NewestFirst
 	listSessionsBackwards = selectSessions + sessionFilters + resource.OldestFirst
 )
@@ -260,8 +263,28 @@ func replyWithSession(
 	object := session.object()
 	if items != nil && expandsItems(paths) {
 		object.LineItems = firstItems(itemsURL(session.ID), items)
+		if slices.ContainsFunc(paths, expandsDiscounts) {
+			object.discountItems()
+		}
 	}
 	return resource.Reply(ctx, tx, paths, session.ID, object, fresh...)
+}
+
+// expandsDiscounts reports whether a path of a session leads to the discounts of its items.
+func expandsDiscounts(path string) bool {
+	below, is := strings.CutPrefix(path, "line_items.")
+	below = strings.TrimPrefix(below, "data.")
+	return is && (below == "discounts" || strings.HasPrefix(below, "discounts."))
+}
+
+// discountItems adds their discounts to items that have just been made.
+func (o *CheckoutSessionObject) discountItems() {
+	session := discountedSession{ID: o.ID, Created: o.Created, Customer: o.Customer, Discounts: o.Discounts}
+	for i, shown := range o.LineItems.Data {
+		item := shown.(ItemObject)
+		item.Discounts = session.taking(item.AmountDiscount)
+		o.LineItems.Data[i] = item
+	}
 }
 
 // expandsItems reports whether the caller wants to see the line items.

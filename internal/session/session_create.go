@@ -142,6 +142,8 @@ func (in *CreateCheckoutSessionParams) refuseUnknownKinds() error {
 		return apierror.Invalid("line_items", "You can not pass `line_items` in `setup` mode.")
 	case in.Mode == modeSetup && in.PaymentIntentData != nil:
 		return apierror.Invalid("payment_intent_data", "You can not pass `payment_intent_data` in `setup` mode.")
+	case in.Mode == modeSetup && in.SubmitType != nil:
+		return apierror.Invalid("submit_type", "You can not pass `submit_type` in `setup` mode.")
 	case in.Mode == modeSetup && in.Discounts != nil:
 		return apierror.Invalid("discounts", "You can not pass `discounts` in `setup` mode.")
 	case in.Mode == modeSetup && in.ShippingOptions != nil:

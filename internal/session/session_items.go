@@ -108,14 +108,6 @@ func totalOf(items []FoundItem) (amount, discount int64) {
 	return amount, discount
 }
 
-// asOneOf makes the error about an amount one about what the amount is the sum of.
-func asOneOf(err error, param string) error {
-	if fault, is := err.(*apierror.Error); is { //nolint:errorlint // made a line ago
-		return fault.WithParam(param)
-	}
-	return err
-}
-
 // readGoods reads all prices and products the items name.
 func (in *CreateCheckoutSessionParams) readGoods(
 	ctx context.Context, db phase.Reader, v resource.Principal,
@@ -187,11 +179,15 @@ func (l *LineItem) find(
 	if price == nil {
 		return nil, apierror.NoSuch("price", at+"[price]", l.Price)
 	}
-	if !price.Active {
-		return nil,
-			apierror.Invalid(at+"[price]", "The price %s is inactive. Only active prices can be paid.", price.ID)
-	}
 	found.Price, found.Product = price, products[price.ProductID]
+	switch {
+	case !price.Active:
+		return nil, apierror.Invalid(at+"[price]",
+			"The price specified is inactive. This field only accepts active prices.")
+	case !found.Product.Active:
+		return nil, apierror.Invalid(at+"[price]",
+			"Price `%s` is not available to be purchased because its product is not active.", price.ID)
+	}
 	found.Cost = catalog.Cost{Currency: price.Currency, UnitAmount: &price.UnitAmount}
 	return found, nil
 }
@@ -234,6 +230,9 @@ func (d *PriceData) find(found *FoundItem, at string, products map[string]*catal
 			WithCode("parameters_exclusive")
 	case d.Product != "" && products[d.Product] == nil:
 		return apierror.NoSuch("product", at+"[product]", d.Product)
+	case d.Product != "" && !products[d.Product].Active:
+		return apierror.Invalid(at+"[product]",
+			"Product `%s` is not available to be purchased because it is not active.", d.Product)
 	case d.Product == "" && d.ProductData == nil:
 		return apierror.Missing(at + "[product_data]")
 	}

@@ -69,8 +69,8 @@ func (in *CreateCheckoutSessionParams) findTotal(ctx context.Context, db phase.R
 		shipping = append(shipping, amount)
 	}
 	for _, amount := range shipping {
-		if err := money.Check(subtotal-discount+amount, in.Currency); err != nil {
-			return asOneOf(err, "line_items")
+		if err := money.CheckTotal(subtotal-discount+amount, in.Currency, "line_items"); err != nil {
+			return err
 		}
 	}
 	in.LineItems, in.Discounts, in.ShippingOptions = nil, nil, nil // what was found says it all

@@ -134,6 +134,18 @@ func (s *CheckoutSession) totalDetails() *checkoutTotalDetails {
 	return &checkoutTotalDetails{AmountDiscount: s.AmountDiscount, AmountShipping: s.AmountShipping}
 }
 
+// details are what the page has learned of the customer, once the session is complete. Until then it is what the
+// merchant knew.
+func (s *CheckoutSession) details() *CustomerDetails {
+	switch {
+	case s.Status == sessionComplete:
+		return s.CustomerDetails
+	case s.CustomerEmail == nil:
+		return nil
+	}
+	return &CustomerDetails{Email: s.CustomerEmail, TaxExempt: "none"}
+}
+
 // Render is the checkout session as the API's JSON object. Amounts are in the currency's smallest unit.
 func (s *CheckoutSession) Render() any { return s.object() }
 
@@ -153,6 +165,7 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 		CustomText:               s.Options.CustomText,
 		Customer:                 s.CustomerID,
 		CustomerCreation:         s.CustomerCreation,
+		CustomerDetails:          s.details(),
 		CustomerEmail:            s.CustomerEmail,
 		Discounts:                s.discounts(),
 		ExpiresAt:                resource.Unix(s.ExpiresAt),
@@ -197,7 +210,7 @@ func (s *CheckoutSession) showState(o *CheckoutSessionObject) {
 			o.PaymentIntent = s.PaymentIntentID
 		}
 	case sessionComplete:
-		o.CustomerDetails, o.PaymentIntent = s.CustomerDetails, s.PaymentIntentID
+		o.PaymentIntent = s.PaymentIntentID
 	}
 	if s.Options.UIMode != "" {
 		o.UIMode, o.URL, o.SuccessURL, o.ReturnURL = s.Options.UIMode, nil, nil, s.SuccessURL

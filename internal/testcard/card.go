@@ -91,10 +91,15 @@ func ByName(name string) (Card, bool) {
 
 // ByToken finds the card of a magic ID: tok_visa or pm_card_visa.
 func ByToken(token string) (Card, bool) {
-	name, is := strings.CutPrefix(token, "tok_")
-	if !is {
-		name, is = strings.CutPrefix(token, "pm_card_")
+	if name, is := strings.CutPrefix(token, "tok_"); is {
+		return ByName(name)
 	}
+	return ByMethod(token)
+}
+
+// ByMethod finds the card of the magic ID of a payment method: pm_card_visa.
+func ByMethod(method string) (Card, bool) {
+	name, is := strings.CutPrefix(method, "pm_card_")
 	if !is {
 		return Card{}, false
 	}

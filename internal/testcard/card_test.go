@@ -81,6 +81,12 @@ func TestByToken(t *testing.T) {
 		if card.Name != want || known != (want != "") {
 			t.Errorf("%s is the card %q, want %q", token, card.Name, want)
 		}
+		if !strings.HasPrefix(token, "pm_card_") {
+			want = ""
+		}
+		if card, known = testcard.ByMethod(token); card.Name != want || known != (want != "") {
+			t.Errorf("%s is the card %q as a payment method, want %q", token, card.Name, want)
+		}
 	}
 }
 

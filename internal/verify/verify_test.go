@@ -289,7 +289,7 @@ func (b *books) visitCheckout(t *testing.T) {
 		"&line_items[0][price_data][product_data][name]=Sledge"
 	open := func(more string) string { return b.post(t, "/v1/checkout/sessions", session+more) }
 	pay := func(session, method string) {
-		b.post(t, "/v1/payment_pages/"+session+"/confirm", "payment_method="+method)
+		b.post(t, "/v1/payment_pages/"+session+"/confirm", "payment_method="+method+"&email=jenny@example.com")
 	}
 	open("")
 	pay(open("&customer_creation=always"), "pm_card_visa")

@@ -171,7 +171,8 @@ func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
 		"&line_items[0][price_data][product_data][name]=Sledge"
 	for range 100 {
 		paid := s.make(t, "/v1/checkout/sessions", session)
-		status, _ := s.post(t, "/v1/payment_pages/"+paid+"/confirm", "payment_method=pm_card_chargeDeclined")
+		status, _ := s.post(t, "/v1/payment_pages/"+paid+"/confirm",
+			"payment_method=pm_card_chargeDeclined&email=jenny@example.com")
 		if status != http.StatusPaymentRequired {
 			t.Fatalf("answered %d", status)
 		}

@@ -599,8 +599,8 @@ test("every state is in order, light and dark, wide, narrow and enlarged", async
   states.missing = `${demo.base}/c/pay/cs_test_none`;
   const expired = await session(), paid = await session(), asked = await session();
   await demo.post(`/v1/checkout/sessions/${expired.id}/expire`, {});
-  await demo.post(`/v1/payment_pages/${paid.id}/confirm`, { payment_method: "pm_card_visa" });
-  const { payment_intent } = await demo.post(`/v1/payment_pages/${asked.id}/confirm`, { payment_method: "pm_card_threeDSecure2Required" });
+  await demo.post(`/v1/payment_pages/${paid.id}/confirm`, { payment_method: "pm_card_visa", email: "jenny@example.com" });
+  const { payment_intent } = await demo.post(`/v1/payment_pages/${asked.id}/confirm`, { payment_method: "pm_card_threeDSecure2Required", email: "jenny@example.com" });
   Object.assign(states, { expired: expired.url, receipt: paid.url, bank: asked.url, challenge: payment_intent.next_action.redirect_to_url.url });
   for (const [name, address] of Object.entries(share(states))) await t.test(name, () => inOrder(name, address));
 });

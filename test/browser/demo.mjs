@@ -146,7 +146,7 @@ async function furnishCatalog(demo) {
     "discounts[0][coupon]": coupon.id, [`${rate}[display_name]`]: "Ground shipping", [`${rate}[type]`]: "fixed_amount",
     [`${rate}[fixed_amount][amount]`]: 500, [`${rate}[fixed_amount][currency]`]: "usd",
   });
-  await demo.post(`/v1/payment_pages/${session.id}/confirm`, { payment_method: "pm_card_visa" });
+  await demo.post(`/v1/payment_pages/${session.id}/confirm`, { payment_method: "pm_card_visa", email: "jenny@example.com" });
   return { product, reduced: await demo.get(`/v1/checkout/sessions/${session.id}`) };
 }
 

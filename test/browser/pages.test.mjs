@@ -126,7 +126,7 @@ async function buyersPages(context) {
   await page.getByRole("button", { name: "Pay", exact: true }).click();
   await page.waitForURL("**/c/pay/cs_test_*");
   const form = await session(), id = new URL(page.url()).pathname.split("/").pop(), receipt = `/c/pay/${id}`;
-  await demo.post(`/v1/payment_pages/${id}/confirm`, { payment_method: "pm_card_visa" });
+  await demo.post(`/v1/payment_pages/${id}/confirm`, { payment_method: "pm_card_visa", email: "jenny@example.com" });
   const { client_reference_id: order } = await demo.get(`/v1/checkout/sessions/${id}`);
   await page.goto(`${demo.base}/shop/orders/${order}`);
   await page.locator('[data-state="paid"]').waitFor();

@@ -19,7 +19,7 @@ after(async () => {
 });
 
 // pay pays for a session as Stripe's command line does, past the hosted page.
-const pay = (session) => demo.post(`/v1/payment_pages/${session}/confirm`, { payment_method: "pm_card_visa" }, `pay-${session}`);
+const pay = (session) => demo.post(`/v1/payment_pages/${session}/confirm`, { payment_method: "pm_card_visa", email: "jenny@example.com" }, `pay-${session}`);
 
 // fill puts things into a cart that is this page's browser's.
 async function fill(page, ...names) {

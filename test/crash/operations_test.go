@@ -218,7 +218,8 @@ var operations = []operation{
 	{
 		name: "payment of a checkout session", flow: "payment_page.confirm", status: 200,
 		request: func(s scenario) request {
-			return s.post("/v1/payment_pages/"+s.made(s.checkout())+"/confirm", "payment_method", "pm_card_visa")
+			return s.post("/v1/payment_pages/"+s.made(s.checkout())+"/confirm", "payment_method", "pm_card_visa",
+				"email", "jenny@example.com")
 		},
 		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × intent succeeded",
 			"1 × charge succeeded and captured", "1 × posted: charge",
@@ -231,7 +232,8 @@ var operations = []operation{
 		name: "payment with the last redemption of a promotion code and its coupon", flow: "payment_page.confirm",
 		twin: true, status: 200,
 		request: func(s scenario) request {
-			return s.post("/v1/payment_pages/"+s.made(s.discounted())+"/confirm", "payment_method", "pm_card_visa")
+			return s.post("/v1/payment_pages/"+s.made(s.discounted())+"/confirm", "payment_method", "pm_card_visa",
+				"email", "jenny@example.com")
 		},
 		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × coupon redeemed 1 and reserved 0",
 			"1 × promotion code redeemed 1 and reserved 0", "1 × event promotion_code.created",

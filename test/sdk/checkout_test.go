@@ -4,6 +4,7 @@ package sdk_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -88,6 +89,48 @@ func TestCheckout(t *testing.T) {
 			1)
 	})
 
+	t.Run("an open session shows the email that the merchant gave, and is found by it", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		email := "jenny@example.com"
+		session := a.session(&stripe.CheckoutSessionCreateParams{CustomerEmail: &email})
+		equal(t, "details", *session.CustomerDetails, stripe.CheckoutSessionCustomerDetails{
+			Email: email, TaxExempt: stripe.CheckoutSessionCustomerDetailsTaxExemptNone})
+		if other := a.session(nil); other.CustomerDetails != nil {
+			t.Errorf("a session without an email shows %+v", other.CustomerDetails)
+		}
+		byEmail := &stripe.CheckoutSessionListParams{
+			CustomerDetails: &stripe.CheckoutSessionListCustomerDetailsParams{Email: &email}}
+		found := func() []string {
+			return ids(collect(t, a.V1CheckoutSessions.List(t.Context(), byEmail)),
+				func(s *stripe.CheckoutSession) string { return s.ID })
+		}
+		equal(t, "found while it is open", found(), []string{session.ID})
+		a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_visa"}})
+		equal(t, "found when it is complete", found(), []string{session.ID})
+	})
+
+	t.Run("a session is not completed without an email address", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		visa := url.Values{"payment_method": {"pm_card_visa"}}
+		pay := func(params *stripe.CheckoutSessionCreateParams) error {
+			return a.send(a.session(params).ID+"/confirm", visa, nil)
+		}
+		nameless := a.customer(&stripe.CustomerCreateParams{Name: stripe.String("Jenny")})
+		known := a.customer(&stripe.CustomerCreateParams{Email: stripe.String("jenny@example.com")})
+		missing := invalid("parameter_missing", "email", "Missing required param: email.")
+		refused(t, pay(nil), missing)
+		refused(t, pay(&stripe.CheckoutSessionCreateParams{Customer: &nameless.ID}), missing)
+		noError(t, pay(&stripe.CheckoutSessionCreateParams{Customer: &known.ID}))
+		noError(t, pay(&stripe.CheckoutSessionCreateParams{CustomerEmail: stripe.String("jenny@example.com")}))
+		setup, err := a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
+			Mode: stripe.String("setup"), UIMode: stripe.String("embedded_page"),
+			ReturnURL: stripe.String("https://example.com")})
+		noError(t, err)
+		refused(t, a.send(setup.ID+"/confirm", visa, nil), missing)
+	})
+
 	t.Run("a declined card leaves the session open, and the next one pays with the same intent", func(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)
@@ -146,11 +189,16 @@ func TestCheckout(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)
 		customer := a.customer(nil)
-		session, err := a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
+		params := &stripe.CheckoutSessionCreateParams{
 			Mode:       stripe.String("setup"),
 			Customer:   &customer.ID,
 			SuccessURL: stripe.String("https://example.com/thanks"),
-		})
+			SubmitType: stripe.String("pay"),
+		}
+		_, err := a.V1CheckoutSessions.Create(t.Context(), params)
+		refused(t, err, invalid("", "submit_type", "You can not pass `submit_type` in `setup` mode."))
+		params.SubmitType = nil
+		session, err := a.V1CheckoutSessions.Create(t.Context(), params)
 		noError(t, err)
 		_, err = a.V1SetupIntents.Confirm(t.Context(), session.SetupIntent.ID,
 			&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
@@ -282,7 +330,12 @@ func (a *account) page(method, session string, send url.Values) *pageObject {
 	return &shown
 }
 
+// press presses Pay, with an email address if a test card is named, which has none.
 func (a *account) press(session string, send url.Values, into *pageObject) error {
+	if strings.HasPrefix(send.Get("payment_method"), "pm_card_") && !send.Has("email") {
+		send = maps.Clone(send)
+		send.Set("email", "jenny@example.com")
+	}
 	return a.send(session+"/confirm", send, into)
 }
 

@@ -92,6 +92,21 @@ func TestCustomers(t *testing.T) {
 		refused(t, err, invalid("parameter_missing", "tax_id_data[0][value]", ""))
 	})
 
+	t.Run("an invoice prefix is made of uppercase letters and numbers", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		c := a.customer(&stripe.CustomerCreateParams{InvoicePrefix: stripe.String("ADA77")})
+		equal(t, "prefix", c.InvoicePrefix, "ADA77")
+		for _, prefix := range []string{"ada77", "ADA-77", "ÅDA"} {
+			wrong := invalid("", "invoice_prefix", "Invoice prefixes must be between 1 and 12 characters and only "+
+				"contain uppercase letters and numbers.")
+			_, err := a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{InvoicePrefix: &prefix})
+			refused(t, err, wrong)
+			_, err = a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{InvoicePrefix: &prefix})
+			refused(t, err, wrong)
+		}
+	})
+
 	t.Run("an update changes what it names, and an empty text unsets", func(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)

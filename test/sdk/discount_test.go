@@ -62,6 +62,45 @@ func TestDiscountedCheckout(t *testing.T) {
 		a.wantRedeemed(coupon.ID, 1)
 	})
 
+	t.Run("the discounts of a session and of its items are shown if they are expanded", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		coupon := a.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(33.33)})
+		params := discounted(coupon.ID)
+		params.LineItems = []*stripe.CheckoutSessionCreateLineItemParams{item("Sledge", 1000), item("Kite", 1001)}
+		paths := []string{"total_details.breakdown.discounts.discount", "line_items.data.discounts",
+			"line_items.taxes"}
+		for _, path := range paths {
+			params.AddExpand(path)
+		}
+		made := a.session(params)
+		for _, shown := range []*stripe.CheckoutSession{made, a.retrieveSession(made.ID, paths...)} {
+			total := shown.TotalDetails.Breakdown
+			equal(t, "breakdown", []any{len(total.Discounts), total.Discounts[0].Amount, len(total.Taxes)},
+				[]any{1, int64(667), 0})
+			d := total.Discounts[0].Discount
+			equal(t, "discount", []any{d.Object, d.CheckoutSession, d.Source.Coupon.ID, d.Start},
+				[]any{"discount", made.ID, coupon.ID, made.Created})
+			for i, amount := range []int64{333, 334} {
+				of := shown.LineItems.Data[i]
+				equal(t, "item", []any{len(of.Discounts), of.Discounts[0].Amount, of.Discounts[0].Discount.ID,
+					of.Discounts[0].Discount.Source.Coupon.ID, of.Taxes != nil, len(of.Taxes)},
+					[]any{1, amount, d.ID, coupon.ID, true, 0})
+			}
+		}
+		list := &stripe.CheckoutSessionListLineItemsParams{Session: &made.ID}
+		list.AddExpand("data.discounts")
+		for _, of := range collect(t, a.V1CheckoutSessions.ListLineItems(t.Context(), list)) {
+			equal(t, "item of the list", []any{of.Discounts[0].Amount, of.Taxes == nil}, []any{of.AmountDiscount, true})
+		}
+		none := a.retrieveSession(a.session(nil).ID, "total_details.breakdown", "line_items.data.discounts")
+		equal(t, "no discount", []any{none.TotalDetails.Breakdown.Discounts, none.LineItems.Data[0].Discounts},
+			[]any{[]*stripe.CheckoutSessionTotalDetailsBreakdownDiscount{}, []*stripe.LineItemDiscount{}})
+		plain := a.retrieveSession(made.ID, "line_items")
+		equal(t, "not expanded", []any{plain.TotalDetails.Breakdown == nil, plain.LineItems.Data[0].Discounts == nil},
+			[]any{true, true})
+	})
+
 	t.Run("a session that is declined can be shipped otherwise and is paid with the same intent", func(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)

@@ -185,6 +185,29 @@ func TestPaymentMethods(t *testing.T) {
 			[]any{"Ada", stripe.Address{}})
 	})
 
+	t.Run("a billing address is in a country", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		in := func(country string) *stripe.PaymentMethodCreateParams {
+			return &stripe.PaymentMethodCreateParams{
+				Type: stripe.String("card"),
+				Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")},
+				BillingDetails: &stripe.PaymentMethodCreateBillingDetailsParams{
+					Address: &stripe.AddressParams{Country: &country}}}
+		}
+		for _, country := range []string{"US", "NO", "XK", "AX", "PR"} {
+			_, err := a.V1PaymentMethods.Create(t.Context(), in(country))
+			noError(t, err)
+		}
+		for _, country := range []string{"ZZ", "UK", "USA", "Norway"} {
+			_, err := a.V1PaymentMethods.Create(t.Context(), in(country))
+			refused(t, err, invalid("", "billing_details[address][country]", "Country '"+country+"' is unknown. Try "+
+				"using a 2-character alphanumeric country code instead, such as 'US', 'EG', or 'GB'. A full list of "+
+				"country codes is available at "+
+				"https://en.wikipedia.org/wiki/ISO_3166-1_alpha-2#Officially_assigned_code_elements"))
+		}
+	})
+
 	t.Run("a card is a token or a number, not both", func(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)

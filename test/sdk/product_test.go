@@ -23,8 +23,8 @@ func TestProductsAndPrices(t *testing.T) {
 		}
 		sledge, err := a.V1Products.Create(t.Context(), own)
 		noError(t, err)
-		equal(t, "product", []any{sledge.ID, sledge.Active, sledge.Images},
-			[]any{"sledge.red", true, []string{"https://example.com/a.png"}})
+		equal(t, "product", []any{sledge.ID, sledge.Active, sledge.Images, sledge.Type},
+			[]any{"sledge.red", true, []string{"https://example.com/a.png"}, stripe.ProductTypeService})
 		_, err = a.V1Products.Create(t.Context(), own)
 		refused(t, err, invalid("resource_already_exists", "id", "Product already exists: sledge.red"))
 		_, err = a.V1Products.Update(t.Context(), sledge.ID,
@@ -45,6 +45,16 @@ func TestProductsAndPrices(t *testing.T) {
 		noError(t, err)
 		_, err = a.V1Products.Delete(t.Context(), kite.ID, nil)
 		refused(t, err, invalid("", "", ""))
+		archived := &stripe.PriceUpdateParams{Active: stripe.Bool(false)}
+		_, err = a.V1Prices.Update(t.Context(), kite.DefaultPrice.ID, archived)
+		refused(t, err, invalid("", "active",
+			"This price cannot be archived because it is the default price of its product."))
+		unset := &stripe.ProductUpdateParams{DefaultPrice: stripe.String("")}
+		kept, err := a.V1Products.Update(t.Context(), kite.ID, unset)
+		noError(t, err)
+		equal(t, "default price", kept.DefaultPrice, nil)
+		_, err = a.V1Prices.Update(t.Context(), kite.DefaultPrice.ID, archived)
+		noError(t, err)
 		gone, err := a.V1Products.Delete(t.Context(), sledge.ID, nil)
 		noError(t, err)
 		equal(t, "deleted", gone.Deleted, true)
@@ -121,7 +131,45 @@ func TestProductsAndPrices(t *testing.T) {
 			SuccessURL: stripe.String("https://example.com"),
 			LineItems:  []*stripe.CheckoutSessionCreateLineItemParams{{Price: &second.ID, Quantity: stripe.Int64(1)}},
 		})
-		refused(t, err, invalid("", "line_items[0][price]", ""))
+		refused(t, err, invalid("", "line_items[0][price]",
+			"The price specified is inactive. This field only accepts active prices."))
+	})
+
+	t.Run("an archived product is not sold, at a session or at a link", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		product, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Kite"),
+			DefaultPriceData: &stripe.ProductCreateDefaultPriceDataParams{
+				Currency: stripe.String("usd"), UnitAmount: stripe.Int64(900)}})
+		noError(t, err)
+		price := product.DefaultPrice.ID
+		link := &stripe.PaymentLinkCreateParams{LineItems: []*stripe.PaymentLinkCreateLineItemParams{
+			{Price: &price, Quantity: stripe.Int64(1)}}}
+		older, err := a.V1PaymentLinks.Create(t.Context(), link)
+		noError(t, err)
+		_, err = a.V1Products.Update(t.Context(), product.ID, &stripe.ProductUpdateParams{Active: stripe.Bool(false)})
+		noError(t, err)
+
+		notActive := invalid("", "line_items[0][price]",
+			"Price `"+price+"` is not available to be purchased because its product is not active.")
+		_, err = a.V1PaymentLinks.Create(t.Context(), link)
+		refused(t, err, notActive)
+		var opened stripe.APIResource
+		err = a.backend.Call(http.MethodPost, "/v1/payment_links/"+older.ID+"/open", a.key, nil, &opened)
+		refused(t, err, notActive)
+		sell := func(item stripe.CheckoutSessionCreateLineItemParams) error {
+			item.Quantity = stripe.Int64(1)
+			_, err := a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
+				Mode: stripe.String("payment"), SuccessURL: stripe.String("https://example.com"),
+				LineItems: []*stripe.CheckoutSessionCreateLineItemParams{&item}})
+			return err
+		}
+		refused(t, sell(stripe.CheckoutSessionCreateLineItemParams{Price: &price}), notActive)
+		refused(t, sell(stripe.CheckoutSessionCreateLineItemParams{
+			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+				Product: &product.ID, Currency: stripe.String("usd"), UnitAmount: stripe.Int64(900)}}),
+			invalid("", "line_items[0][price_data][product]",
+				"Product `"+product.ID+"` is not available to be purchased because it is not active."))
 	})
 
 	t.Run("a price that recurs is kept and shown, and starts no subscription", func(t *testing.T) {

@@ -162,6 +162,13 @@ func TestAdjustableQuantityIsChecked(t *testing.T) {
 		noError(t, err)
 		limits := stripe.LineItemAdjustableQuantity{Enabled: true, Minimum: 1, Maximum: 5}
 		equal(t, "limits of the link", *link.LineItems.Data[0].AdjustableQuantity, limits)
+		equal(t, "what the merchant did not ask for", []any{link.PaymentMethodTypes == nil,
+			link.InvoiceCreation.Enabled, link.InvoiceCreation.InvoiceData != nil}, []any{true, false, true})
+		changed, err := a.V1PaymentLinks.Update(t.Context(), link.ID,
+			&stripe.PaymentLinkUpdateParams{PaymentMethodTypes: stripe.StringSlice([]string{"card"})})
+		noError(t, err)
+		equal(t, "types", changed.PaymentMethodTypes,
+			[]stripe.PaymentLinkPaymentMethodType{stripe.PaymentLinkPaymentMethodTypeCard})
 		var opened struct {
 			stripe.APIResource
 			ID string `json:"id"`

@@ -52,6 +52,9 @@ func TestRedemption(t *testing.T) {
 		}
 		refused(t, a.send(session.ID, url.Values{"promotion_code": {"NONE"}}, nil),
 			invalid("resource_missing", "promotion_code", "No such promotion code: 'NONE'"))
+		a.promotionCode(a.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(100)}).ID, "FREE")
+		refused(t, a.send(session.ID, url.Values{"promotion_code": {"FREE"}}, nil),
+			invalid("amount_too_small", "promotion_code", "Amount must be at least $0.50 usd"))
 		shown := a.retrieveSession(session.ID, "line_items")
 		equal(t, "a wrong code leaves the other one", []any{shown.AmountTotal, shown.Discounts[0].PromotionCode.ID,
 			shown.LineItems.Data[0].AmountTotal, shown.LineItems.Data[1].AmountTotal},

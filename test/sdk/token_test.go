@@ -74,6 +74,28 @@ func TestTokens(t *testing.T) {
 		}
 	})
 
+	t.Run("no token is a payment method, not even a magic one", func(t *testing.T) {
+		inTurn(t)
+		a := in.account(t)
+		for _, token := range []string{"tok_visa", a.token(typed(t, "visa")).ID} {
+			noMethod := invalid("resource_missing", "payment_method",
+				"No such PaymentMethod: '"+token+"'; It's possible this PaymentMethod exists on one of your connected "+
+					"accounts, in which case you should retry this request on that connected account. Learn more at "+
+					"https://stripe.com/docs/connect/authentication")
+			_, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+				Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethod: &token})
+			refused(t, err, noMethod)
+			_, err = a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{PaymentMethod: &token})
+			refused(t, err, noMethod)
+			noMethod.Status = http.StatusNotFound
+			_, err = a.V1PaymentMethods.Attach(t.Context(), token,
+				&stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
+			refused(t, err, noMethod)
+			_, err = a.V1PaymentMethods.Retrieve(t.Context(), token, nil)
+			refused(t, err, noMethod)
+		}
+	})
+
 	t.Run("a token that is not there is a wrong parameter, not a wrong address", func(t *testing.T) {
 		inTurn(t)
 		a := in.account(t)
