@@ -160,6 +160,27 @@ func TestCreatingThings(t *testing.T) {
 		}
 	})
 
+	t.Run("a comma stands only between thousands: elsewhere it may be meant as a point, and nothing is sent",
+		func(t *testing.T) {
+			pay := func(currency, amount string) page {
+				return s.create(t, "payment", 1, "amount", amount, "currency", currency, "card", "visa",
+					"capture_method", "automatic")
+			}
+			requireWords(t, pay("eur", "1,050"), "Payment created.", "€1,050.00")
+			requireWords(t, pay("eur", "1,050.5"), "Payment created.", "€1,050.50")
+			requireWords(t, pay("clp", "12,345,678"), "Payment created.", "12,345,678")
+			before := s.count(t, `SELECT count(*) FROM requests`)
+			for _, amount := range []string{"10,50", "1.050,00", "1,05", "10,5000", "1,0500", ",500", "1,,050", "1,050,"} {
+				requireWords(t, pay("eur", amount), "Use a point for decimals, as in 10.50.")
+			}
+			requireWords(t, pay("jpy", "10,50"), "Amounts in JPY have no decimals.")
+			requireWords(t, pay("kwd", "1.235"), "KWD amounts can have at most two decimal places, such as 1.23.")
+			requireWords(t, pay("isk", "123.5"), "ISK amounts can have no decimal places, such as 123.")
+			if s.count(t, `SELECT count(*) FROM requests`) != before {
+				t.Error("a request was sent")
+			}
+		})
+
 	t.Run("a form of another account than is chosen now is not sent", func(t *testing.T) {
 		form := s.get(t, "/dashboard/new/customer")
 		before := s.count(t, `SELECT count(*) FROM customers`)

@@ -88,6 +88,8 @@ func TestPaymentsAreOneList(t *testing.T) {
 			"to=2000-01-01":               nil,
 			"crashed=yes":                 nil,
 			"last4=0002":                  {declined},
+			"min=5,000&max=5,000.00":      {yen, theirs},
+			"min=10,50":                   {dinar, yen, theirs, gone, held, declined, open, tried, plain},
 			"min=nonsense":                {dinar, yen, theirs, gone, held, declined, open, tried, plain},
 		} {
 			p := s.get(t, "/dashboard/payments?"+filter)
@@ -102,6 +104,7 @@ func TestPaymentsAreOneList(t *testing.T) {
 		if p := s.get(t, "/dashboard/payments?min=nonsense"); !strings.Contains(p.body, "“nonsense” isn’t an amount") {
 			t.Error("what cannot be read is left out without a word")
 		}
+		requireWords(t, s.get(t, "/dashboard/payments?min=10,50"), "“10,50” isn’t an amount. Use a point for decimals")
 	})
 
 	t.Run("a charge of an intent is shown with it, with every try", func(t *testing.T) {

@@ -100,6 +100,10 @@ var creations = []creation{
 			params.Set("payment_method", "pm_card_"+typed.Get("card"))
 			params.Set("payment_method_types[]", "card")
 			params.Set("confirm", "true")
+			amount, unreadable := parseAmount(typed.Get("amount"), typed.Get("currency"))
+			if text := tooFine(amount, typed.Get("currency")); unreadable == "" && text != "" {
+				wrong = fault{"amount", text}
+			}
 			return params, wrong
 		},
 	},

@@ -183,8 +183,8 @@ func (f paymentFilter) Narrowed() bool { return f != paymentFilter{State: f.Stat
 // Wrong says what in the filter cannot be read; it filters nothing.
 func (f paymentFilter) Wrong() string {
 	for _, amount := range []string{f.Least, f.Most} {
-		if _, ok := units(amount); !ok {
-			return fmt.Sprintf("“%s” isn’t an amount. Enter an amount like 20 or 20.00.", amount)
+		if _, wrong := units(amount); wrong != "" {
+			return fmt.Sprintf("“%s” isn’t an amount. %s", amount, wrong)
 		}
 	}
 	for _, day := range []string{f.From, f.To} {
@@ -196,15 +196,19 @@ func (f paymentFilter) Wrong() string {
 }
 
 // units reads an amount in a currency's units, whichever it is. "" is none.
-func units(text string) (*string, bool) {
+func units(text string) (amount *string, wrong string) {
 	if text == "" {
-		return nil, true
+		return nil, ""
 	}
-	whole, fraction, _ := strings.Cut(text, ".")
-	if len(whole) > 12 || len(fraction) > 3 || whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
-		return nil, false
+	whole, fraction, wrong := digitsOf(text, "20 or 20.00")
+	if wrong == "" && len(fraction) > 3 {
+		wrong = "Enter at most three decimal places."
 	}
-	return &text, true
+	if wrong != "" {
+		return nil, wrong
+	}
+	written := strings.TrimSuffix(whole+"."+fraction, ".")
+	return &written, ""
 }
 
 func (f paymentFilter) args(of ui.Scope) postgres.Args {
