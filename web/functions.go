@@ -46,6 +46,7 @@ func (s *Site) functions() template.FuncMap {
 		"lineicon":    lineIcon,
 		"href":        Href,
 		"badge":       badgeOf,
+		"disputed":    disputeBadge,
 		"list":        func(items ...any) []any { return items },
 
 		"drawing": drawing,
@@ -272,6 +273,15 @@ var badges = map[string]Badge{
 
 // StateWord is what a badge says of a state.
 func StateWord(state string) string { return badgeOf(state).Word }
+
+// disputeBadge is what a payment says of its dispute, next to its own state.
+func disputeBadge(status string) Badge {
+	b := badgeOf(status)
+	if status == "won" || status == "lost" {
+		b.Word = "Dispute " + status
+	}
+	return b
+}
 
 func badgeOf(state string) Badge {
 	if b, known := badges[state]; known {

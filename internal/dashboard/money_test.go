@@ -121,6 +121,24 @@ func TestPaymentsAreOneList(t *testing.T) {
 		}
 	})
 
+	t.Run("a payment shows the card that would pay it now, or the last one that was tried", func(t *testing.T) {
+		id := s.intent(t)
+		at := "/v1/payment_intents/" + id
+		card := func(want string) {
+			t.Helper()
+			if got := rows(s.get(t, "/dashboard/payments?last4="+want)); !slices.Contains(got, id) {
+				t.Errorf("the list does not show the card %s", want)
+			}
+			requireWords(t, s.get(t, "/dashboard/payments/"+id), "ending in "+want)
+		}
+		s.api(t, at+"/confirm", "payment_method", "pm_card_visa_chargeDeclined")
+		card("0002")
+		s.api(t, at, "payment_method", "pm_card_mastercard")
+		card("4444")
+		s.api(t, at+"/confirm", "payment_method", "pm_card_amex")
+		card("0005")
+	})
+
 	t.Run("a hold of an intent is captured in part, an unpaid one canceled", func(t *testing.T) {
 		for _, c := range []struct{ id, action, amount, want string }{{held, "capture", "20.00", "$20.00 captured."},
 			{open, "cancel", "", "Payment canceled."}} {

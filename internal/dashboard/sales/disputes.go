@@ -94,7 +94,8 @@ var disputes = ui.StateList[dispute]{
 type disputePage struct {
 	dispute
 	ui.History
-	Key string // of the forms that answer it
+	Key   string // of the forms that answer it
+	Payer payer  // fills in the form for evidence
 }
 
 func (s Pages) findDispute(r *http.Request) (*dispute, error) {
@@ -111,6 +112,13 @@ func (s Pages) dispute(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	page := disputePage{dispute: *found, History: history, Key: ui.NewIdempotencyKey("dispute")}
+	payment, err := s.paymentOf(r, found.ChargeID)
+	if err != nil {
+		return nil, err
+	}
+	if payment != nil {
+		page.Payer = payment.Payer()
+	}
 	return ui.Show("dashboard/dispute",
 		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}), nil
 }

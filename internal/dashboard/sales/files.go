@@ -24,6 +24,9 @@ var paymentColumns = slices.Concat(
 		{Name: "description", Cell: func(p Payment) string { return ui.InText(p.Description) }},
 		{Name: "failure", Cell: func(p Payment) string { return ui.InText(p.FailureCode) }},
 		{Name: "request", Cell: func(p Payment) string { return p.RequestID }},
+		{Name: "email", Cell: func(p Payment) string { return ui.InText(p.Email) }},
+		{Name: "name", Cell: func(p Payment) string { return ui.InText(p.Name) }},
+		{Name: "dispute", Cell: func(p Payment) string { return ui.InText(p.Dispute) }},
 	})
 
 func (s Pages) paymentsCSV(r *http.Request) (*ui.Page, error) {
