@@ -170,7 +170,8 @@ func TestCreatingThings(t *testing.T) {
 			requireWords(t, pay("eur", "1,050.5"), "Payment created.", "€1,050.50")
 			requireWords(t, pay("clp", "12,345,678"), "Payment created.", "12,345,678")
 			before := s.count(t, `SELECT count(*) FROM requests`)
-			for _, amount := range []string{"10,50", "1.050,00", "1,05", "10,5000", "1,0500", ",500", "1,,050", "1,050,"} {
+			for _, amount := range []string{"10,50", "1.050,00", "1,05", "10,5000", "1,0500", ",500", "1,,050",
+				"1,050,"} {
 				requireWords(t, pay("eur", amount), "Use a point for decimals, as in 10.50.")
 			}
 			requireWords(t, pay("jpy", "10,50"), "Amounts in JPY have no decimals.")

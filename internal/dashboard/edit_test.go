@@ -129,7 +129,8 @@ func TestAnsweringDisputes(t *testing.T) {
 	s := newEnv(t, "")
 	disputed := func(t *testing.T, more ...string) string {
 		t.Helper()
-		intent := s.intent(t, append([]string{"payment_method", "pm_card_createDispute", "confirm", "true"}, more...)...)
+		card := []string{"payment_method", "pm_card_createDispute", "confirm", "true"}
+		intent := s.intent(t, append(card, more...)...)
 		s.sim.WaitUntilNotified(t, s.server.URL)
 		var id string
 		err := s.db.Pool.QueryRow(t.Context(), `
@@ -180,7 +181,9 @@ func TestAnsweringDisputes(t *testing.T) {
 		payment := "/dashboard/payments/" + regexp.MustCompile(`pi_\w+`).FindString(dispute.body)
 		requireWords(t, s.get(t, payment), "Billing details", "Jenny Rosen", "jenny@example.com", "94107",
 			"Needs response</span>")
-		for text, want := range map[string]string{"winning_evidence": "Dispute won", "losing_evidence": "Dispute lost"} {
+		for text, want := range map[string]string{
+			"winning_evidence": "Dispute won", "losing_evidence": "Dispute lost",
+		} {
 			at := disputed(t)
 			answer(t, at, "evidence", "submit", "true", "uncategorized_text", text, "sure", "yes")
 			s.sim.WaitUntilNotified(t, s.server.URL)

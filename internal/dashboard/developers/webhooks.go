@@ -223,8 +223,8 @@ func (s Pages) showWebhook(r *http.Request, id string, page endpointPage) (*ui.P
 	page.States = ui.Chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"},
 		[2]string{webhook.Pending, "Pending"},
 		[2]string{webhook.Failed, "Failed"}, [2]string{webhook.Canceled, "Canceled"})
-	return ui.Show("dashboard/webhook",
-		web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Data: page}), nil
+	return ui.Show("dashboard/webhook", web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks",
+		At: "/dashboard/webhooks/" + e.ID, Data: page}), nil
 }
 
 func (s Pages) findEndpoint(r *http.Request, id string) (*endpoint, error) {

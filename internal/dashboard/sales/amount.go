@@ -1,7 +1,6 @@
 package sales
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ func parseAmount(text, currency string) (amount int64, wrong string) {
 	example := strings.TrimSuffix("20."+strings.Repeat("0", exponent), ".")
 	whole, fraction, wrong := digitsOf(text, example)
 	if wrong == usePoint && exponent == 0 {
-		wrong = fmt.Sprintf("Amounts in %s have no decimals. Enter an amount, such as 1,000.", strings.ToUpper(currency))
+		wrong = "Amounts in " + strings.ToUpper(currency) + " have no decimals. Enter an amount, such as 1,000."
 	}
 	if wrong != "" {
 		return 0, wrong

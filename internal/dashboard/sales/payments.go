@@ -71,8 +71,8 @@ const intentCard = `CASE WHEN c.status <> 'failed' THEN c.card
 	ELSE coalesce(m.card, k.card, i.last_payment_error #> '{payment_method,card}', c.card) END`
 
 // Both halves of the list are filtered, sorted and cut separately, along their primary
-// keys, and then merged. The part of an id after the prefix encodes its time. Only an intent that no charge
-// pays needs its payment method; OFFSET 0 looks it up by its key. For a filter PostgreSQL would otherwise read all of the
+// keys, and then merged. The part of an id after the prefix encodes its time. Only an intent that no charge pays needs
+// its payment method; OFFSET 0 looks it up by its key. For a filter PostgreSQL would otherwise read all of the
 // account's payment methods, which grow with the payments.
 const (
 	intentPayments = `
@@ -82,7 +82,8 @@ const (
 	           SELECT email FROM customers u WHERE u.account_id = i.account_id AND u.id = i.customer_id)) AS email,
 	       coalesce(c.card #>> '{billing,name}', m.billing_details->>'name', (
 	           SELECT name FROM customers u WHERE u.account_id = i.account_id AND u.id = i.customer_id)) AS name,
-	       p.brand, p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id, i.created_at,
+	       p.brand, p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id,
+	       i.created_at,
 	       (SELECT count(*) FROM takeovers t
 	           WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
 	             AND ` + crashed + `) AS takeovers
