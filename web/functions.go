@@ -90,7 +90,7 @@ func took(ms any) string {
 	case *float64:
 		n = *ms
 		if n == 0 {
-			return "<1 ms"
+			return "–"
 		}
 	}
 	if n < 1 {

@@ -84,6 +84,13 @@ func TestCreatingThings(t *testing.T) {
 			requireWords(t, s.get(t, "/dashboard/new/"+what), want...)
 		}
 	})
+	t.Run("the name of a product sells it, if it has one price", func(t *testing.T) {
+		sell := []string{"quantity", "1", "price"}
+		requireWords(t, s.create(t, "payment-link", 1, append(sell, "sledge")...), "Payment link created.", "€15.00")
+		requireWords(t, s.create(t, "payment-link", 1, append(sell, "Sledge, €15.00")...), "Payment link created.")
+		requireWords(t, s.create(t, "payment-link", 1, append(sell, "Toboggan")...), "Choose a product from the list.",
+			`value="Toboggan"`)
+	})
 	t.Run("a payout of more than there is says so in the words of the page", func(t *testing.T) {
 		p := s.create(t, "payout", 1, "amount", "99999", "currency", "usd", "method", "standard")
 		requireWords(t, p, "Your available balance is lower than this amount.")
@@ -102,6 +109,17 @@ func TestCreatingThings(t *testing.T) {
 			}
 			requireWords(t, s.create(t, "payment", 1, append(pay, "old@example.com")...), "Payment created.", customer)
 			requireWords(t, s.create(t, "payment", 1, append(pay, customer)...), "Payment created.", customer)
+			requireWords(t, s.create(t, "payment", 1, append(pay, "OLD@Example.com")...), "Payment created.", customer)
+			anna := s.api(t, "/v1/customers", "name", "Anna Berg", "email", "Anna@Example.com")
+			for _, text := range []string{"anna berg", "anna@example.com", "Anna Berg, Anna@Example.com"} {
+				requireWords(t, s.create(t, "payment", 1, append(pay, text)...), "Payment created.", anna)
+				requireWords(t, s.get(t, "/dashboard/payments?customer="+url.QueryEscape(text)), "Anna@Example.com")
+			}
+			requireWords(t, s.create(t, "payment", 1, append(pay, "anna")...), "Choose a customer from the list.",
+				`value="anna"`)
+			requireWords(t, s.get(t, "/dashboard/payments?customer=anna"), "Enter an email or an ID.",
+				"No matching payments")
+			requireWords(t, s.get(t, "/dashboard/payments?customer=none@example.com"), "No customer has this email.")
 			requireWords(t, s.create(t, "payment", 1, append(pay, "none@example.com")...),
 				"No customer has this email.", `value="none@example.com"`)
 			requireWords(t, s.create(t, "payment", 1, append(pay, "twin@example.com")...),
@@ -207,8 +225,13 @@ func TestCreatingThings(t *testing.T) {
 		if !strings.Contains(p.body, "Activate product") {
 			t.Errorf("the product was not archived: %s", p.body)
 		}
-		if list := s.get(t, "/dashboard/products?state=archived"); !strings.Contains(list.body, at) {
-			t.Error("the archived product is not in the list")
+		for state, want := range map[string]bool{"": false, "?state=archived": true, "?state=all": true} {
+			list := s.get(t, "/dashboard/products"+state)
+			if strings.Contains(list.body, at) != want {
+				t.Errorf("the list %q has the archived product: %v", state, !want)
+			}
+			requireWords(t, list, `aria-current="true">`+map[string]string{"": "Active", "?state=archived": "Archived",
+				"?state=all": "All"}[state])
 		}
 	})
 }

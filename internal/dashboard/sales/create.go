@@ -354,7 +354,11 @@ func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 	for _, f := range c.fields {
 		typed.Set(f.Name, strings.TrimSpace(r.PostFormValue(f.Name)))
 	}
-	params, wrong := c.params(typed)
+	resolved, unknown := resolveProduct(page.fields, typed)
+	params, wrong := c.params(resolved)
+	if unknown.Text != "" {
+		wrong = unknown
+	}
 	if r.PostFormValue("scope") != of.Value() {
 		wrong.Text = "You switched accounts since you opened this form. Check the account, then submit again."
 	}

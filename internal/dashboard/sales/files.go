@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
-	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 var paymentColumns = slices.Concat(
@@ -34,7 +33,10 @@ func (s Pages) paymentsCSV(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter := paymentFilterOf(r)
+	filter, _, err := s.resolved(r, of, paymentFilterOf(r))
+	if err != nil {
+		return nil, err
+	}
 	return paymentsOf(filter).File(s.Env, r, "payments", paymentColumns, filter.args(of))
 }
 
@@ -54,8 +56,11 @@ func (s Pages) customersCSV(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return customers.File(s.Env, r, "customers", customerFile,
-		of.Args(postgres.Args{"email": r.FormValue("email")}))
+	list, args, err := s.customersWith(r, of, strings.TrimSpace(r.FormValue("email")))
+	if err != nil {
+		return nil, err
+	}
+	return list.File(s.Env, r, "customers", customerFile, args)
 }
 
 // refundRow is a line of the file of refunds, which no page lists.

@@ -263,9 +263,22 @@ func (f paymentFilter) args(of ui.Scope) postgres.Args {
 	return args
 }
 
+// resolved is the filter with the ID of a customer who is named otherwise. It leaves no payments if there is none.
+func (s Pages) resolved(r *http.Request, of ui.Scope, f paymentFilter) (_ paymentFilter, wrong string, err error) {
+	id, wrong, err := s.customerCalled(r, of, f.Customer)
+	if id != "" {
+		f.Customer = id
+	}
+	if wrong != "" && !strings.Contains(f.Customer, "@") {
+		wrong = "No customer, or more than one, has this name. Enter an email or an ID."
+	}
+	return f, wrong, err
+}
+
 type paymentsPage struct {
 	Payments []Payment
 	Filter   paymentFilter
+	Unknown  string // what is wrong with the customer of the filter
 	States   []ui.Chip
 	Brands   []string
 	Pager    ui.Pager
@@ -286,7 +299,12 @@ func (s Pages) payments(r *http.Request) (*ui.Page, error) {
 		CSV:    ui.FileOf(r),
 		Dates:  ui.DatesOf(r),
 	}
-	page.Payments, page.Pager, err = paymentsOf(page.Filter).Page(s.Env, r, page.Filter.args(of))
+	filter, unknown, err := s.resolved(r, of, page.Filter)
+	if err != nil {
+		return nil, err
+	}
+	page.Unknown = unknown
+	page.Payments, page.Pager, err = paymentsOf(filter).Page(s.Env, r, filter.args(of))
 	if err != nil {
 		return nil, err
 	}
