@@ -31,8 +31,8 @@ func TestSearchingTexts(t *testing.T) {
 		})
 	}
 	t.Run("customers are found by a part of their email or name, in any case", func(t *testing.T) {
-		for text, want := range map[string]int{"JENNY@example": 1, "jen": 2, "Jenny@Example.com": 1, "jenny@example.com": 1,
-			"nobody": 0, "J_nny": 0} {
+		for text, want := range map[string]int{"JENNY@example": 1, "jen": 2, "Jenny@Example.com": 1,
+			"jenny@example.com": 1, "nobody": 0, "J_nny": 0} {
 			at := "?email=" + url.QueryEscape(text)
 			list := s.get(t, "/dashboard/customers"+at)
 			file := s.get(t, "/dashboard/customers.csv"+at)

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -150,7 +151,8 @@ func TestWebhooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.db.Pool.Exec(t.Context(), `
-			UPDATE webhook_endpoints SET failing_since = now(), status = 'disabled' WHERE id = $1`, endpoint); err != nil {
+			UPDATE webhook_endpoints SET failing_since = now(), status = 'disabled'
+			WHERE id = $1`, endpoint); err != nil {
 			t.Fatal(err)
 		}
 		drawn := s.get(t, at)
@@ -202,6 +204,42 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("no address was answered %d", p.status)
 		}
 	})
+}
+
+// TestAnchorsExist reads the documentation from page to page, and follows every link to a part of a page.
+func TestAnchorsExist(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	link := regexp.MustCompile(`<a [^>]*href="(/docs[^"#?]*)?(#[^"]+)?"`)
+	pages, next, followed := map[string]string{}, []string{"/docs"}, 0
+	read := func(path string) string {
+		body, known := pages[path]
+		if !known {
+			body = s.get(t, path).body
+			pages[path] = body
+			next = append(next, path)
+		}
+		return body
+	}
+	for len(next) > 0 {
+		from := next[0]
+		next = next[1:]
+		for _, found := range link.FindAllStringSubmatch(read(from), -1) {
+			to, anchor := cmp.Or(found[1], from), strings.TrimPrefix(found[2], "#")
+			if strings.HasPrefix(to, "/docs/source") { // a line of a file
+				continue
+			}
+			if body := read(to); anchor != "" {
+				followed++
+				if !strings.Contains(body, ` id="`+anchor+`"`) {
+					t.Errorf("%s leads to %s#%s, which is not there", from, to, anchor)
+				}
+			}
+		}
+	}
+	if len(pages) < 40 || followed < 200 {
+		t.Errorf("followed %d links on %d pages; the search is broken", followed, len(pages))
+	}
 }
 
 func TestErrorsAreExplained(t *testing.T) {

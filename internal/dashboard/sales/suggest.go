@@ -107,8 +107,8 @@ func (s Pages) customerCalled(r *http.Request, of ui.Scope, text string) (id, wr
 	case len(found) == 0 && isEmail:
 		return "", "No customer has this email. Check it, or create the customer first.", nil
 	case isEmail:
-		return "", "Several customers have this email. Open Customers, search for it, and enter the ID of the one you " +
-			"mean.", nil
+		return "", "Several customers have this email. Open Customers, search for it, and enter the ID of the one " +
+			"you mean.", nil
 	}
 	return "", "Choose a customer from the list.", nil
 }
