@@ -109,9 +109,9 @@ func (p formPage) Field(name string) input {
 // Words are the texts that web/static/pay.js needs.
 func (p formPage) Words() string {
 	return p.lang.JSON("bank_page", "check_details", "confirming", "connection_lost", "cvc", "four_digits",
-		"incomplete_cvc", "incomplete_email", "incomplete_expiry", "incomplete_number",
-		"incomplete_postal_code", "incomplete_zip", "invalid_number", "missing_city", "missing_name", "missing_phone",
-		"missing_street", "past_expiry", "payment_failed", "postal_code", "processing", "still_confirming", "waiting_for_bank", "zip")
+		"incomplete_cvc", "incomplete_email", "incomplete_expiry", "incomplete_number", "incomplete_postal_code",
+		"incomplete_zip", "invalid_number", "missing_city", "missing_name", "missing_phone", "missing_street",
+		"past_expiry", "payment_failed", "postal_code", "processing", "still_confirming", "waiting_for_bank", "zip")
 }
 
 // Fault is what is wrong with a field, "" for nothing.
