@@ -85,6 +85,7 @@ var disputes = ui.StateList[dispute]{
 		Edge: ui.Edge{Down: disputesEdgeDown, Up: disputesEdgeUp}},
 	Template: "dashboard/disputes", Here: "disputes", Title: "Disputes",
 	Columns: disputeFile,
+	OnClock: true,
 	States: [][2]string{
 		{"", "All"}, {"waits", "Needs response"}, {"review", "Under review"}, {"won", "Won"},
 		{"lost", "Lost"},
@@ -119,6 +120,7 @@ func (s Pages) dispute(r *http.Request) (*ui.Page, error) {
 	if payment != nil {
 		page.Payer = payment.Payer()
 	}
-	return ui.Show("dashboard/dispute",
-		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}), nil
+	of := ui.Scope{AccountID: found.AccountID, Livemode: found.Livemode}
+	return s.OnClock(r, of, ui.Show("dashboard/dispute",
+		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}))
 }

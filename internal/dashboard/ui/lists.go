@@ -14,6 +14,7 @@ type StateList[T any] struct {
 	States                [][2]string // the parameter's value, and its word
 	Columns               []Column[T] // of its file
 	Everything            string      // the state that filters nothing
+	OnClock               bool        // its rows become due, by a test clock
 }
 
 // StatePage is one page of such a list.
@@ -42,7 +43,11 @@ func (l StateList[T]) Handler(d *Env) Handler {
 		if err != nil {
 			return nil, err
 		}
-		return List(of, l.Template, l.Here, l.Title, page), nil
+		shown := List(of, l.Template, l.Here, l.Title, page)
+		if l.OnClock {
+			return d.OnClock(r, of, shown)
+		}
+		return shown, nil
 	}
 }
 
