@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -24,6 +25,9 @@ func ago(at, now time.Time) string {
 			return fmt.Sprintf(form, int(amount), step.unit)
 		}
 		amount /= step.size
+	}
+	if away > 0 { // in 47 hours is not in one day
+		amount = math.Round(amount)
 	}
 	return fmt.Sprintf(form, int(amount), "d")
 }

@@ -17,6 +17,8 @@ func TestHowLongAgo(t *testing.T) {
 		90 * time.Second:          "in 1m",
 		-time.Hour:                "1h ago",
 		-47 * time.Hour:           "1d ago",
+		47 * time.Hour:            "in 2d",
+		25 * time.Hour:            "in 1d",
 		6 * 24 * time.Hour:        "in 6d",
 		-70 * 24 * time.Hour:      "70d ago",
 	} {

@@ -46,6 +46,7 @@ func (s *Site) functions() template.FuncMap {
 		"lineicon":    lineIcon,
 		"href":        Href,
 		"badge":       badgeOf,
+		"disputed":    disputeBadge,
 		"list":        func(items ...any) []any { return items },
 
 		"drawing": drawing,
@@ -89,7 +90,7 @@ func took(ms any) string {
 	case *float64:
 		n = *ms
 		if n == 0 {
-			return "<1 ms"
+			return "–"
 		}
 	}
 	if n < 1 {
@@ -272,6 +273,15 @@ var badges = map[string]Badge{
 
 // StateWord is what a badge says of a state.
 func StateWord(state string) string { return badgeOf(state).Word }
+
+// disputeBadge is what a payment says of its dispute, next to its own state.
+func disputeBadge(status string) Badge {
+	b := badgeOf(status)
+	if status == "won" || status == "lost" {
+		b.Word = "Dispute " + status
+	}
+	return b
+}
 
 func badgeOf(state string) Badge {
 	if b, known := badges[state]; known {

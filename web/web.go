@@ -183,6 +183,8 @@ type Page struct {
 	Here      string // the entry of the navigation that the page belongs to
 	Dashboard bool   // one of the dashboard's: with its side
 	Shows     string // what the page is up to date with, as the dashboard's stream says it; "": not known
+	Ahead     bool   // a test clock is ahead: times are shown without how far away they are
+	At        string // the page's address, if a form was sent to another one; "": the browser's
 	Flash     string // something that was just done
 	Wrong     bool   // or that was not
 	CSRF      string

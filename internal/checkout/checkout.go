@@ -53,6 +53,7 @@ func New(c Config) *Server {
 	page("POST "+at+"/quantity", web.Policy{}, s.quantity)
 	page("GET "+at+"/state", web.Policy{}, s.sendState)
 	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
+	page("POST "+at+"/another", web.Policy{}, s.another)
 	page("GET "+at+"/done", web.Policy{}, s.done)
 	page("GET "+session.PaymentLinkPath+"{link}", web.Policy{}, s.link)
 	page("GET "+apirequest.ReceiptPath+"{account}/{charge}/{token}", web.Policy{}, s.receipt)

@@ -141,10 +141,47 @@ func TestPage(t *testing.T) {
 		}
 	})
 
+	t.Run("a postal code is whole where banks check it", func(t *testing.T) {
+		for _, c := range []struct{ country, code, fault string }{
+			{"US", "", "Your ZIP code is incomplete."}, {"US", "9410", "Your ZIP code is incomplete."},
+			{"US", "941070", "Your ZIP code is incomplete."}, {"US", "SW1A 1AA", "Your ZIP code is incomplete."},
+			{"GB", "", "Your postal code is incomplete."}, {"CA", "", "Your postal code is incomplete."},
+			{"US", "94107", ""}, {"US", "94107-1234", ""}, {"GB", "SW1A 1AA", ""}, {"DE", "", ""},
+		} {
+			f := form("4242")
+			f.Set("billingCountry", c.country)
+			f.Set("billingPostalCode", c.code)
+			got := s.do(t, http.MethodPost, path, f)
+			said := regexp.MustCompile(`id="billingPostalCode-error">([^<]*)<`).FindStringSubmatch(got.body)
+			if said == nil || said[1] != c.fault {
+				t.Errorf("%s with %q: answered %d, and says %q", c.country, c.code, got.status, said)
+			}
+		}
+		if s.requests(t) != 0 {
+			t.Error("the API was asked")
+		}
+	})
+
 	t.Run("another site's form is not taken", func(t *testing.T) {
 		got := s.do(t, http.MethodPost, path, form(card(t, "visa")), "Sec-Fetch-Site", "cross-site")
 		if got.status != http.StatusForbidden || s.requests(t) != 0 {
 			t.Errorf("answered %d, and %d requests", got.status, s.requests(t))
+		}
+	})
+
+	t.Run("who takes another card than the one that the bank asks about sees no error", func(t *testing.T) {
+		path := s.session(t)
+		s.do(t, http.MethodPost, path, form(card(t, "threeDSecure2Required")))
+		if shown := s.do(t, http.MethodGet, path, nil); !strings.Contains(shown.body, "Use another card") {
+			t.Fatalf("the page does not ask for the bank: %s", shown.body)
+		}
+		s.do(t, http.MethodPost, path+"/another", url.Values{})
+		for query, failed := range map[string]bool{"?card=another": false, "": true} {
+			shown := s.do(t, http.MethodGet, path+query, nil)
+			if !strings.Contains(shown.body, "Pay $15.00") ||
+				strings.Contains(shown.body, "We are unable to authenticate") != failed {
+				t.Errorf("the page %q tells of an error: %v", query, !failed)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package checkout
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -98,8 +99,13 @@ func (t *submission) faults(s *paymentPage, now time.Time) Faults {
 	if !s.lang.HasCountry(t.Country) {
 		faults["billingCountry"] = "missing_country"
 	}
-	if t.Country == "US" {
-		wants("billingPostalCode", t.PostalCode, "incomplete_zip")
+	switch t.Country {
+	case "US":
+		if !zipCode.MatchString(t.PostalCode) {
+			faults["billingPostalCode"] = "incomplete_zip"
+		}
+	case "GB", "CA":
+		wants("billingPostalCode", t.PostalCode, "incomplete_postal_code")
 	}
 	if s.BillingAddressCollection == "required" {
 		wants("billingAddressLine1", t.Line1, "missing_street")
@@ -110,6 +116,9 @@ func (t *submission) faults(s *paymentPage, now time.Time) Faults {
 	}
 	return faults
 }
+
+// zipCode has five digits, or nine.
+var zipCode = regexp.MustCompile(`^[0-9]{5}([- ]?[0-9]{4})?$`)
 
 // expiry reads a month and a year as people write them: 1/27, 01 / 27, 0127, 01-2027.
 func expiry(text string) (month, year int, ok bool) {

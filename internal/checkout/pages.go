@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/locale"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -107,9 +109,9 @@ func (p formPage) Field(name string) input {
 // Words are the texts that web/static/pay.js needs.
 func (p formPage) Words() string {
 	return p.lang.JSON("bank_page", "check_details", "confirming", "connection_lost", "cvc", "four_digits",
-		"incomplete_cvc", "incomplete_email", "incomplete_expiry", "incomplete_number", "incomplete_zip",
-		"invalid_number", "missing_city", "missing_name", "missing_phone", "missing_street", "past_expiry",
-		"payment_failed", "postal_code", "processing", "still_confirming", "waiting_for_bank", "zip")
+		"incomplete_cvc", "incomplete_email", "incomplete_expiry", "incomplete_number", "incomplete_postal_code",
+		"incomplete_zip", "invalid_number", "missing_city", "missing_name", "missing_phone", "missing_street",
+		"past_expiry", "payment_failed", "postal_code", "processing", "still_confirming", "waiting_for_bank", "zip")
 }
 
 // Fault is what is wrong with a field, "" for nothing.
@@ -125,8 +127,11 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	s.allowFrame(w, found)
 	switch found.State() {
 	case open:
-		s.form(w, r, http.StatusOK, found,
-			formPage{Kept: Kept{Email: found.CustomerEmail, Country: homeOf(r, found)}, Message: found.Failure()})
+		page := formPage{Kept: Kept{Email: found.CustomerEmail, Country: homeOf(r, found)}}
+		if r.FormValue("card") != "another" {
+			page.Message = found.Failure()
+		}
+		s.form(w, r, http.StatusOK, found, page)
 	case processing:
 		s.wait(w, r, found)
 	case challenged:
@@ -186,6 +191,24 @@ func (s *Server) done(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Refresh", "0; url="+found.onward())
 	s.render(w, r, http.StatusOK, "checkout/done", web.Page{Title: found.lang.Say("paid"), Data: found})
+}
+
+// another ends a challenge without authentication, because its cardholder wants to pay with another card. The form that
+// follows shows no error: nothing went wrong.
+func (s *Server) another(w http.ResponseWriter, r *http.Request) {
+	found := s.posted(w, r)
+	if found == nil {
+		return
+	}
+	if at, err := url.Parse(found.Challenge()); err == nil && found.State() == challenged {
+		_, err = s.ask(r, found, api.InternalRequest{Method: http.MethodPost, Path: at.EscapedPath(),
+			Form: url.Values{"result": {"fail"}}})
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+	}
+	http.Redirect(w, r, found.Path()+"?card=another", http.StatusSeeOther)
 }
 
 // allowFrame lets the merchant's page show an embedded session. No other page of ours can be

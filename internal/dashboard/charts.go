@@ -139,7 +139,8 @@ func drawSent(p ui.Period, found []sent) ui.Chart {
 		About:   fmt.Sprintf("of %d attempts in %d days, UTC", now.Tried, p.Days),
 		Axis:    [3]string{"100%", "50%", "0%"},
 		Columns: []string{"Attempts", "Acknowledged", "Success"},
-		Note:    "An attempt succeeds if the endpoint answers with 2xx. A retry is another attempt.",
+		Note: "An attempt succeeds if the endpoint answers with 2xx. A retry is another attempt. " +
+			"Attempts to deleted endpoints are included.",
 	}
 	if before.Tried > 0 {
 		c.About += fmt.Sprintf(" · %s in the %d days before", rate(before.Acknowledged, before.Tried), p.Days)

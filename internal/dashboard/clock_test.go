@@ -13,6 +13,12 @@ func TestWhatBecameDue(t *testing.T) {
 	if strings.Contains(s.get(t, at).body, "Just became due") {
 		t.Error("without a clock, something became due")
 	}
+	dated := []string{"/dashboard/balance", "/dashboard/payouts", "/dashboard/disputes"}
+	for _, path := range dated {
+		if strings.Contains(s.get(t, path).body, " data-ahead>") {
+			t.Errorf("%s leaves relative times out without a clock", path)
+		}
+	}
 	s.post(t, at, url.Values{"csrf": {hidden(t, s.get(t, at), "csrf")}, "key": {"clock"}})
 	form := s.get(t, at)
 	_, id, _ := strings.Cut(form.body, `action="/dashboard/clock/`)
@@ -20,6 +26,9 @@ func TestWhatBecameDue(t *testing.T) {
 	p := s.post(t, at+"/"+id, url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {"advance"},
 		"from": {hidden(t, form, "from")}, "step": {"week"}})
 	requireWords(t, p, "Test time advanced by 7 days.", "Just became due", "Nothing yet.")
+	for _, path := range dated {
+		requireWords(t, s.get(t, path), " data-ahead>")
+	}
 
 	// What the worker does later, and what a client does, which did not become due.
 	_, err := s.db.Pool.Exec(t.Context(), `

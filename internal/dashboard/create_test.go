@@ -84,6 +84,13 @@ func TestCreatingThings(t *testing.T) {
 			requireWords(t, s.get(t, "/dashboard/new/"+what), want...)
 		}
 	})
+	t.Run("the name of a product sells it, if it has one price", func(t *testing.T) {
+		sell := []string{"quantity", "1", "price"}
+		requireWords(t, s.create(t, "payment-link", 1, append(sell, "sledge")...), "Payment link created.", "€15.00")
+		requireWords(t, s.create(t, "payment-link", 1, append(sell, "Sledge, €15.00")...), "Payment link created.")
+		requireWords(t, s.create(t, "payment-link", 1, append(sell, "Toboggan")...), "Choose a product from the list.",
+			`value="Toboggan"`)
+	})
 	t.Run("a payout of more than there is says so in the words of the page", func(t *testing.T) {
 		p := s.create(t, "payout", 1, "amount", "99999", "currency", "usd", "method", "standard")
 		requireWords(t, p, "Your available balance is lower than this amount.")
@@ -102,6 +109,17 @@ func TestCreatingThings(t *testing.T) {
 			}
 			requireWords(t, s.create(t, "payment", 1, append(pay, "old@example.com")...), "Payment created.", customer)
 			requireWords(t, s.create(t, "payment", 1, append(pay, customer)...), "Payment created.", customer)
+			requireWords(t, s.create(t, "payment", 1, append(pay, "OLD@Example.com")...), "Payment created.", customer)
+			anna := s.api(t, "/v1/customers", "name", "Anna Berg", "email", "Anna@Example.com")
+			for _, text := range []string{"anna berg", "anna@example.com", "Anna Berg, Anna@Example.com"} {
+				requireWords(t, s.create(t, "payment", 1, append(pay, text)...), "Payment created.", anna)
+				requireWords(t, s.get(t, "/dashboard/payments?customer="+url.QueryEscape(text)), "Anna@Example.com")
+			}
+			requireWords(t, s.create(t, "payment", 1, append(pay, "anna")...), "Choose a customer from the list.",
+				`value="anna"`)
+			requireWords(t, s.get(t, "/dashboard/payments?customer=anna"), "Enter an email or an ID.",
+				"No matching payments")
+			requireWords(t, s.get(t, "/dashboard/payments?customer=none@example.com"), "No customer has this email.")
 			requireWords(t, s.create(t, "payment", 1, append(pay, "none@example.com")...),
 				"No customer has this email.", `value="none@example.com"`)
 			requireWords(t, s.create(t, "payment", 1, append(pay, "twin@example.com")...),
@@ -160,6 +178,28 @@ func TestCreatingThings(t *testing.T) {
 		}
 	})
 
+	t.Run("a comma stands only between thousands: elsewhere it may be meant as a point, and nothing is sent",
+		func(t *testing.T) {
+			pay := func(currency, amount string) page {
+				return s.create(t, "payment", 1, "amount", amount, "currency", currency, "card", "visa",
+					"capture_method", "automatic")
+			}
+			requireWords(t, pay("eur", "1,050"), "Payment created.", "€1,050.00")
+			requireWords(t, pay("eur", "1,050.5"), "Payment created.", "€1,050.50")
+			requireWords(t, pay("clp", "12,345,678"), "Payment created.", "12,345,678")
+			before := s.count(t, `SELECT count(*) FROM requests`)
+			for _, amount := range []string{"10,50", "1.050,00", "1,05", "10,5000", "1,0500", ",500", "1,,050",
+				"1,050,"} {
+				requireWords(t, pay("eur", amount), "Use a point for decimals, as in 10.50.")
+			}
+			requireWords(t, pay("jpy", "10,50"), "Amounts in JPY have no decimals.")
+			requireWords(t, pay("kwd", "1.235"), "KWD amounts can have at most two decimal places, such as 1.23.")
+			requireWords(t, pay("isk", "123.5"), "ISK amounts can have no decimal places, such as 123.")
+			if s.count(t, `SELECT count(*) FROM requests`) != before {
+				t.Error("a request was sent")
+			}
+		})
+
 	t.Run("a form of another account than is chosen now is not sent", func(t *testing.T) {
 		form := s.get(t, "/dashboard/new/customer")
 		before := s.count(t, `SELECT count(*) FROM customers`)
@@ -185,8 +225,13 @@ func TestCreatingThings(t *testing.T) {
 		if !strings.Contains(p.body, "Activate product") {
 			t.Errorf("the product was not archived: %s", p.body)
 		}
-		if list := s.get(t, "/dashboard/products?state=archived"); !strings.Contains(list.body, at) {
-			t.Error("the archived product is not in the list")
+		for state, want := range map[string]bool{"": false, "?state=archived": true, "?state=all": true} {
+			list := s.get(t, "/dashboard/products"+state)
+			if strings.Contains(list.body, at) != want {
+				t.Errorf("the list %q has the archived product: %v", state, !want)
+			}
+			requireWords(t, list, `aria-current="true">`+map[string]string{"": "Active", "?state=archived": "Archived",
+				"?state=all": "All"}[state])
 		}
 	})
 }

@@ -161,12 +161,52 @@ func (s *Server) page(show ui.Handler) http.HandlerFunc {
 			http.Redirect(w, r, p.To, http.StatusSeeOther)
 		default:
 			p.Views, p.Shows = viewsOf(r), shows
+			if p.At = cmp.Or(p.At, s.pageAt(r)); r.Method != http.MethodPost {
+				p.At = ""
+			}
 			s.render(w, r, p.Status, p.Template, p.Page)
 		}
 	}
 }
 
+// pageAt is the address of the page whose form was sent to a request's address: the nearest one above it, or the
+// address itself, that has a page.
+func (s *Server) pageAt(r *http.Request) string {
+	for p := r.URL.EscapedPath(); len(p) > 1; p = path.Dir(p) {
+		at, err := url.ParseRequestURI(p)
+		if err != nil || isAction(p) {
+			continue
+		}
+		_, pattern := s.mux.Handler(&http.Request{Method: http.MethodGet, Host: r.Host, URL: at})
+		if strings.HasPrefix(pattern, http.MethodGet+" ") {
+			return p
+		}
+	}
+	return "/dashboard"
+}
+
+// isAction tells whether an address below an object names something to do with it. An address that shows something has
+// an ID there.
+func isAction(address string) bool {
+	object, last := path.Split(address)
+	return strings.Contains(path.Base(object), "_") && !strings.Contains(last, "_")
+}
+
+// isForm tells whether only forms are sent to an address. A browser opens it if its reader reloads, or goes back, after
+// a form was rejected.
+func (s *Server) isForm(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	_, pattern := s.mux.Handler(&http.Request{Method: http.MethodPost, Host: r.Host, URL: r.URL})
+	return strings.HasPrefix(pattern, http.MethodPost+" ") && s.pageAt(r) != r.URL.EscapedPath()
+}
+
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	if s.isForm(r) {
+		http.Redirect(w, r, s.pageAt(r), http.StatusSeeOther)
+		return
+	}
 	text := "Check the address, or press Ctrl K to search."
 	if id := r.PathValue("id"); id != "" {
 		text = "We couldn’t find " + id + ". Check the ID, or press Ctrl K to search."

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -131,12 +132,15 @@ func TestEditing(t *testing.T) {
 func TestAnsweringDisputes(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t, "")
-	disputed := func(t *testing.T) string {
+	disputed := func(t *testing.T, more ...string) string {
 		t.Helper()
-		charge := s.charge(t, "source", "tok_createDispute")
+		card := []string{"payment_method", "pm_card_createDispute", "confirm", "true"}
+		intent := s.intent(t, append(card, more...)...)
 		s.sim.WaitUntilNotified(t, s.server.URL)
 		var id string
-		err := s.db.Pool.QueryRow(t.Context(), `SELECT id FROM disputes WHERE charge_id = $1`, charge).Scan(&id)
+		err := s.db.Pool.QueryRow(t.Context(), `
+			SELECT d.id FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
+			WHERE c.payment_intent_id = $1`, intent).Scan(&id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,13 +163,47 @@ func TestAnsweringDisputes(t *testing.T) {
 			!strings.Contains(p.body, "Needs response") {
 			t.Errorf("a draft was not saved: %s", p.body)
 		}
+		p = answer(t, at, "evidence", "submit", "true", "customer_name", " ", "sure", "yes")
+		requireWords(t, p, "Nothing was sent. Enter your evidence first.", "Needs response")
+		p = answer(t, at, "evidence", "submit", "true", "customer_name", "Jenny Rosen")
+		requireWords(t, p, "Nothing was sent. Check the box to submit the evidence.", "Needs response")
 		p = answer(t, at, "evidence", "submit", "true", "customer_name", "Jenny Rosen", "uncategorized_text",
-			"Delivered on Friday")
+			"Delivered on Friday", "sure", "yes")
 		if !strings.Contains(p.body, "Evidence submitted.") || !strings.Contains(p.body, "Under review") ||
 			strings.Contains(p.body, `id="respond"`) {
 			t.Errorf("the evidence was not submitted: %s", p.body)
 		}
 		requireWords(t, p, "<dt>What happened</dt>", "<dt>Customer name</dt>") // as the form calls them
+	})
+
+	t.Run("the form starts with who paid, and the payment tells how the dispute stands", func(t *testing.T) {
+		const billing = "billing_details"
+		at := disputed(t, "payment_method", s.api(t, "/v1/payment_methods", "type", "card", "card[token]",
+			"tok_createDispute", billing+"[name]", "Jenny Rosen", billing+"[email]", "jenny@example.com",
+			billing+"[address][postal_code]", "94107"))
+		dispute := s.get(t, at)
+		requireWords(t, dispute, `name="customer_name" type="text" value="Jenny Rosen"`, `value="jenny@example.com"`)
+		payment := "/dashboard/payments/" + regexp.MustCompile(`pi_\w+`).FindString(dispute.body)
+		requireWords(t, s.get(t, payment), "Billing details", "Jenny Rosen", "jenny@example.com", "94107",
+			"Needs response</span>")
+		for text, want := range map[string]string{
+			"winning_evidence": "Dispute won", "losing_evidence": "Dispute lost",
+		} {
+			at := disputed(t)
+			answer(t, at, "evidence", "submit", "true", "uncategorized_text", text, "sure", "yes")
+			s.sim.WaitUntilNotified(t, s.server.URL)
+			payment := "/dashboard/payments/" + regexp.MustCompile(`pi_\w+`).FindString(s.get(t, at).body)
+			for _, path := range []string{payment, "/dashboard/payments"} {
+				requireWords(t, s.get(t, path), want+"</span>")
+			}
+		}
+		list := s.get(t, "/dashboard/payments")
+		requireWords(t, list, "jenny@example.com", "Needs response</span>")
+		requireWords(t, s.get(t, "/dashboard/payments.csv"), "request,email,name,dispute\n",
+			",jenny@example.com,Jenny Rosen,needs_response\n", ",won\n", ",lost\n")
+		if strings.Contains(list.body, "Disputed</span>") {
+			t.Error("a dispute that is over is called open")
+		}
 	})
 
 	t.Run("a dispute is accepted only with its box checked", func(t *testing.T) {

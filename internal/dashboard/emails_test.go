@@ -27,7 +27,10 @@ func TestEmails(t *testing.T) {
 	}
 
 	t.Run("the page says that nothing is sent, and a hold has no receipt", func(t *testing.T) {
-		requireWords(t, list, "Nothing is sent.", "jenny@example.com", "No address known")
+		requireWords(t, list, "Nothing is sent.", "jenny@example.com", "No address known", ">Last 30 days</a>")
+		if strings.Contains(list.body, "All time") {
+			t.Error("the page offers emails of a time that it leaves out")
+		}
 		if n := strings.Count(list.body, "Your receipt from Toboggans"); n != 2 {
 			t.Errorf("there are %d receipts, want one for each captured charge", n)
 		}

@@ -75,6 +75,14 @@ func TestFiles(t *testing.T) {
 		}
 	})
 
+	t.Run("what has no price has no amount", func(t *testing.T) {
+		s.api(t, "/v1/products", "name", "Gift")
+		rows := file(t, "/dashboard/products.csv")
+		if got := cell(t, rows, 1, "default price") + cell(t, rows, 1, "default price in minor units"); got != "" {
+			t.Errorf("it costs %q", got)
+		}
+	})
+
 	t.Run("a file has the filters of its list", func(t *testing.T) {
 		if rows := file(t, "/dashboard/customers.csv?email=jenny%40example.com"); len(rows) != 2 {
 			t.Errorf("%d rows", len(rows))

@@ -88,6 +88,8 @@ func TestPaymentsAreOneList(t *testing.T) {
 			"to=2000-01-01":               nil,
 			"crashed=yes":                 nil,
 			"last4=0002":                  {declined},
+			"min=5,000&max=5,000.00":      {yen, theirs},
+			"min=10,50":                   {dinar, yen, theirs, gone, held, declined, open, tried, plain},
 			"min=nonsense":                {dinar, yen, theirs, gone, held, declined, open, tried, plain},
 		} {
 			p := s.get(t, "/dashboard/payments?"+filter)
@@ -102,6 +104,7 @@ func TestPaymentsAreOneList(t *testing.T) {
 		if p := s.get(t, "/dashboard/payments?min=nonsense"); !strings.Contains(p.body, "“nonsense” isn’t an amount") {
 			t.Error("what cannot be read is left out without a word")
 		}
+		requireWords(t, s.get(t, "/dashboard/payments?min=10,50"), "“10,50” isn’t an amount. Use a point for decimals")
 	})
 
 	t.Run("a charge of an intent is shown with it, with every try", func(t *testing.T) {
@@ -116,6 +119,24 @@ func TestPaymentsAreOneList(t *testing.T) {
 				t.Errorf("the page does not tell of %q", want)
 			}
 		}
+	})
+
+	t.Run("a payment shows the card that would pay it now, or the last one that was tried", func(t *testing.T) {
+		id := s.intent(t)
+		at := "/v1/payment_intents/" + id
+		card := func(want string) {
+			t.Helper()
+			if got := rows(s.get(t, "/dashboard/payments?last4="+want)); !slices.Contains(got, id) {
+				t.Errorf("the list does not show the card %s", want)
+			}
+			requireWords(t, s.get(t, "/dashboard/payments/"+id), "ending in "+want)
+		}
+		s.api(t, at+"/confirm", "payment_method", "pm_card_visa_chargeDeclined")
+		card("0002")
+		s.api(t, at, "payment_method", "pm_card_mastercard")
+		card("4444")
+		s.api(t, at+"/confirm", "payment_method", "pm_card_amex")
+		card("0005")
 	})
 
 	t.Run("a hold of an intent is captured in part, an unpaid one canceled", func(t *testing.T) {

@@ -175,7 +175,7 @@ func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err erro
 }
 
 // anAmount is an amount as people write it: 20, $20.00, 1,200.50 usd.
-var anAmount = regexp.MustCompile(`^[$€£¥]?\s*([0-9][0-9,]{0,14}(?:\.[0-9]{1,3})?)\s*([A-Za-z]{3})?$`)
+var anAmount = regexp.MustCompile(`^[$€£¥]?\s*([0-9]{1,15}(?:,[0-9]{3}){0,3}(?:\.[0-9]{1,3})?)\s*([A-Za-z]{3})?$`)
 
 func (s *Server) searchAmounts(r *http.Request, words string) (all []hit, err error) {
 	typed := anAmount.FindStringSubmatch(words)

@@ -30,6 +30,20 @@ func TestSearchingTexts(t *testing.T) {
 			}
 		})
 	}
+	t.Run("customers are found by a part of their email or name, in any case", func(t *testing.T) {
+		for text, want := range map[string]int{"JENNY@example": 1, "jen": 2, "Jenny@Example.com": 1,
+			"jenny@example.com": 1, "nobody": 0, "J_nny": 0} {
+			at := "?email=" + url.QueryEscape(text)
+			list := s.get(t, "/dashboard/customers"+at)
+			file := s.get(t, "/dashboard/customers.csv"+at)
+			if got := len(rows(list)); got != want || strings.Count(file.body, "\n") != want+1 {
+				t.Errorf("%q finds %d customers, and the file has %s", text, got, file.body)
+			}
+			if want == 0 {
+				requireWords(t, list, `href="/dashboard/search?q=`+url.QueryEscape(text)+`"`)
+			}
+		}
+	})
 	t.Run("more than one are listed, with their texts", func(t *testing.T) {
 		p := s.get(t, "/dashboard/search?q=jen")
 		if !strings.Contains(p.body, "Jenny Rosen, jenny@example.com") || !strings.Contains(p.body, "Nora Jennings") {

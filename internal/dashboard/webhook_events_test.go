@@ -56,7 +56,7 @@ func TestWebhookForms(t *testing.T) {
 		}
 		test := url.Values{"csrf": {hidden(t, p, "csrf")}, "key": {hidden(t, p, "key")}, "type": {"customer.created"}}
 		s.post(t, at+"/test", test)
-		if p = s.post(t, at+"/test", test); !strings.Contains(p.body, "Test event customer.created created.") {
+		if p = s.post(t, at+"/test", test); !strings.Contains(p.body, "Sent a test customer.created event.") {
 			t.Errorf("it was answered: %s", p.body)
 		}
 		if n := s.count(t, `SELECT count(*) FROM webhook_deliveries`); n != 1 {

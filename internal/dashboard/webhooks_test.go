@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -124,6 +125,13 @@ func TestWebhooks(t *testing.T) {
 			if p.status != http.StatusOK || p.path != at {
 				t.Errorf("%s was answered %d at %s", action, p.status, p.path)
 			}
+			if action == "disable" {
+				requireWords(t, p, "not sent")
+				requireWords(t, s.get(t, at+"/"+event), "The endpoint is disabled, so this delivery")
+				if strings.Contains(p.body, ">due ") {
+					t.Error("a delivery to a disabled endpoint is called due")
+				}
+			}
 			if n := s.count(t, `
 				SELECT count(*) FROM webhook_endpoints WHERE url LIKE '%shop%' AND status = '`+action+`d'`); n != 1 {
 				t.Errorf("after %s it is not %sd", action, action)
@@ -133,6 +141,43 @@ func TestWebhooks(t *testing.T) {
 			SELECT count(*) FROM audit_events
 			WHERE actor = 'dashboard' AND operation = 'webhook_endpoint.update'`); n != 2 {
 			t.Errorf("the trail has it %d times", n)
+		}
+	})
+
+	t.Run("an endpoint is deleted once its box is checked, and its deliveries are counted apart", func(t *testing.T) {
+		if _, err := s.db.Pool.Exec(t.Context(), `
+			UPDATE webhook_deliveries SET state = 'canceled', due_at = NULL, ended_at = now()
+			WHERE endpoint_id = $1 AND state = 'pending'`, endpoint); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.db.Pool.Exec(t.Context(), `
+			UPDATE webhook_endpoints SET failing_since = now(), status = 'disabled'
+			WHERE id = $1`, endpoint); err != nil {
+			t.Fatal(err)
+		}
+		drawn := s.get(t, at)
+		requireWords(t, drawn, "failed, 1 canceled")
+		for _, p := range []page{drawn, s.get(t, "/dashboard/webhooks")} {
+			if strings.Contains(p.body, "Failing since") || strings.Contains(p.body, "since <time") {
+				t.Errorf("%s calls the time of the first failure the time of the disabling", p.path)
+			}
+		}
+		form := url.Values{"csrf": {hidden(t, drawn, "csrf")}}
+		requireWords(t, s.post(t, at+"/delete", form), "Nothing changed. Check the box")
+		form.Set("sure", "yes")
+		for range 2 {
+			requireWords(t, s.post(t, at+"/delete", form), "Endpoint deleted.", "Deleted</span>")
+		}
+		if n := s.count(t, `SELECT count(*) FROM audit_events WHERE operation = 'webhook_endpoint.delete'`); n != 1 {
+			t.Errorf("%d requests deleted it", n)
+		}
+		if list := s.get(t, "/dashboard/webhooks"); strings.Contains(list.body, endpoint) {
+			t.Error("the deleted endpoint is in the list")
+		}
+		list := s.get(t, "/dashboard/webhooks?state=deleted")
+		requireWords(t, list, endpoint)
+		if strings.Contains(list.body, other) {
+			t.Error("an endpoint is listed as deleted that is not")
 		}
 	})
 
@@ -159,6 +204,42 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("no address was answered %d", p.status)
 		}
 	})
+}
+
+// TestAnchorsExist reads the documentation from page to page, and follows every link to a part of a page.
+func TestAnchorsExist(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	link := regexp.MustCompile(`<a [^>]*href="(/docs[^"#?]*)?(#[^"]+)?"`)
+	pages, next, followed := map[string]string{}, []string{"/docs"}, 0
+	read := func(path string) string {
+		body, known := pages[path]
+		if !known {
+			body = s.get(t, path).body
+			pages[path] = body
+			next = append(next, path)
+		}
+		return body
+	}
+	for len(next) > 0 {
+		from := next[0]
+		next = next[1:]
+		for _, found := range link.FindAllStringSubmatch(read(from), -1) {
+			to, anchor := cmp.Or(found[1], from), strings.TrimPrefix(found[2], "#")
+			if strings.HasPrefix(to, "/docs/source") { // a line of a file
+				continue
+			}
+			if body := read(to); anchor != "" {
+				followed++
+				if !strings.Contains(body, ` id="`+anchor+`"`) {
+					t.Errorf("%s leads to %s#%s, which is not there", from, to, anchor)
+				}
+			}
+		}
+	}
+	if len(pages) < 40 || followed < 200 {
+		t.Errorf("followed %d links on %d pages; the search is broken", followed, len(pages))
+	}
 }
 
 func TestErrorsAreExplained(t *testing.T) {

@@ -322,6 +322,15 @@ test("what is wrong is said on leaving a field and on Pay, and nothing is sent",
   await page.locator("#cardExpiry").fill("1/20");
   await page.locator("#cardExpiry").press("Tab");
   assert.equal(await page.locator("#cardExpiry-error").textContent(), "Your card's expiration date is in the past.");
+  await page.locator("#billingPostalCode").fill("9410");
+  await page.locator("#billingPostalCode").press("Tab");
+  assert.equal(await page.locator("#billingPostalCode-error").textContent(), "Your ZIP code is incomplete.");
+  await page.selectOption("#billingCountry", "GB");
+  assert.equal(await page.locator("#billingPostalCode-error").textContent(), "");
+  assert.equal(await page.locator('[data-field="billingPostalCode"] label').textContent(), "Postal code");
+  await page.locator("#billingPostalCode").fill("");
+  await press(page);
+  assert.equal(await page.locator("#billingPostalCode-error").textContent(), "Your postal code is incomplete.");
   await page.selectOption("#billingCountry", "DE");
   assert.ok(await page.locator("#billingPostalCode").isHidden(), "nobody's bank asks for it there");
   assert.deepEqual(sent, []);
@@ -435,8 +444,11 @@ test("without JavaScript: faults, a decline, the bank's page, and the shop", asy
   assert.equal(await page.inputValue("#cardNumber"), "");
   await fill(page, wanted);
   await press(page);
+  await page.reload();
   await page.getByRole("button", { name: "Use another card" }).click();
-  await page.getByText("We are unable to authenticate your payment method.").waitFor();
+  await button(page).waitFor();
+  assert.equal(await page.getByText("We are unable to authenticate your payment method.").count(), 0, "nothing failed");
+  assert.ok(await page.locator("#verdict").isHidden());
   await fill(page, wanted);
   await press(page);
   await page.getByRole("link", { name: "Continue to your bank" }).click();

@@ -223,6 +223,19 @@ test("a refund is made without a mouse", async () => {
   await page.waitForURL(/payments\/(ch|pi)_/);
 });
 
+test("a page whose form was rejected stays live, and its address leads to the payment", async () => {
+  const charge = await demo.post("/v1/charges", { amount: 3200, currency: "usd", source: "tok_visa" });
+  const page = await open(`/dashboard/payments/${charge.id}`);
+  await page.fill("#refund #amount", "10,50");
+  await page.locator("#refund button.primary").click();
+  await page.getByText("Use a point for decimals, as in 10.50.").waitFor();
+  await page.locator('.live[data-state="live"]').waitFor();
+  await demo.post("/v1/refunds", { charge: charge.id, amount: 100 });
+  await page.locator("#payment-state").getByText("Partially refunded").waitFor();
+  await page.goto(page.url());
+  assert.equal(new URL(page.url()).pathname, `/dashboard/payments/${charge.id}`);
+});
+
 const small = () => ["/", "/dashboard", "/dashboard/payments", `/dashboard/payments/${made.intent.id}`, "/dashboard/checkout", `/dashboard/checkout/${made.session.id}`,
   "/dashboard/disputes", `/dashboard/disputes/${made.dispute.id}`, "/dashboard/payouts", `/dashboard/payouts/${made.payout.id}`, "/dashboard/webhooks",
   `/dashboard/webhooks/${made.broken.id}`, `/dashboard/webhooks/${made.broken.id}/${made.heard.find((h) => h.path === "/broken").id}`, "/dashboard/clock", "/dashboard/ledger",

@@ -10,6 +10,9 @@ let source, timer;
 // versions name the state of each topic that this page shows. Where the page could not say it, all are news.
 let versions = JSON.parse(document.body.dataset.shows ?? "{}");
 
+// address is the page's own. After a form was rejected, the browser shows the page at the form's address.
+const address = () => document.body.dataset.at ?? location.href;
+
 // The tab's icon has a dot while the server is away, and after news in a tab that nobody looked at.
 const icon = document.querySelector('link[rel="icon"]'), plain = icon?.getAttribute("href");
 function mark(what) {
@@ -86,7 +89,7 @@ function open() {
 
 // loggedOut tells whether the server would sooner see a password than show this page.
 async function loggedOut() {
-  try { return (await fetch(location.href, { redirect: "manual" })).type === "opaqueredirect"; } catch { return false; }
+  try { return (await fetch(address(), { redirect: "manual" })).type === "opaqueredirect"; } catch { return false; }
 }
 
 function disconnect() {
@@ -106,7 +109,7 @@ const retryAfter = 2000;
 async function update() {
   let answer;
   try {
-    answer = await fetch(location.href, { headers: { accept: "text/html", "ratchet-live": "1" } }); // it does not count as using the session
+    answer = await fetch(address(), { headers: { accept: "text/html", "ratchet-live": "1" } }); // it does not count as using the session
     if (answer.status === 429 || answer.status >= 500) schedule(retryAfter);
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");

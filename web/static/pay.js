@@ -42,7 +42,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.numberTyped = bindNumber(this.field("cardNumber"), (brand) => this.brandFound(brand));
     bindExpiry(this.field("cardExpiry"));
     bindCvc(this.field("cardCvc"));
-    this.field("billingCountry").addEventListener("change", () => this.postalCode());
+    this.field("billingCountry").addEventListener("change", () => { this.postalCode(); this.say("billingPostalCode", ""); });
     for (const option of this.form.querySelectorAll('[name="shipping"]')) {
       option.addEventListener("change", () => this.ship(option.dataset));
     }
@@ -83,7 +83,7 @@ customElements.define("checkout-form", class extends HTMLElement {
   // A postal code is asked for where banks check one.
   postalCode() {
     const country = this.field("billingCountry").value, box = this.form.querySelector('[data-field="billingPostalCode"]');
-    box.hidden = !["US"].includes(country) && !this.field("billingAddressLine1");
+    box.hidden = !["US", "GB", "CA"].includes(country) && !this.field("billingAddressLine1");
     box.querySelector("label").textContent = this.words[country === "US" ? "zip" : "postal_code"];
   }
 
@@ -182,10 +182,15 @@ customElements.define("checkout-form", class extends HTMLElement {
       case "cardNumber": return numberFault(text);
       case "cardExpiry": return expiryFault(text);
       case "cardCvc": return cvcFault(text, this.field("cardNumber").value);
-      case "billingPostalCode": return this.field("billingCountry").value === "US" && !text ? "incomplete_zip" : "";
+      case "billingPostalCode": return this.postalFault(this.field("billingCountry").value, text);
     }
     const missing = { billingName: "missing_name", billingAddressLine1: "missing_street", billingLocality: "missing_city", phoneNumber: "missing_phone" };
     return text ? "" : missing[name] ?? "";
+  }
+
+  postalFault(country, text) {
+    if (country === "US") return /^[0-9]{5}([- ]?[0-9]{4})?$/.test(text) ? "" : "incomplete_zip";
+    return ["GB", "CA"].includes(country) && !text ? "incomplete_postal_code" : "";
   }
 
   check(field) {

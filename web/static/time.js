@@ -7,7 +7,10 @@ function ago(at) {
   let amount = Math.abs(away);
   if (amount < 5) return "now";
   for (const [size, unit] of steps) {
-    if (amount < size) return away < 0 ? `${Math.trunc(amount)}${unit} ago` : `in ${Math.trunc(amount)}${unit}`;
+    if (amount < size) {
+      if (away < 0) return `${Math.trunc(amount)}${unit} ago`;
+      return `in ${unit === "d" ? Math.round(amount) : Math.trunc(amount)}${unit}`; // in 47 hours is not in one day
+    }
     amount /= size;
   }
 }

@@ -41,16 +41,18 @@ func (s Pages) postEndpoint(r *http.Request) (*ui.Page, error) {
 	return s.showWebhooks(r, a.Status, page)
 }
 
-// postEndpointAction switches an endpoint on or off, through the API, or rolls its secret.
+// postEndpointAction changes, switches or deletes an endpoint through the API, or rolls its secret.
 func (s Pages) postEndpointAction(r *http.Request) (*ui.Page, error) {
 	e, err := s.findEndpoint(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	if e == nil || e.DeletedAt != nil || e.Listener {
+	if e == nil || e.Listener || e.DeletedAt != nil && r.PathValue("action") != "delete" {
 		return nil, ui.ErrNotFound
 	}
 	switch r.PathValue("action") {
+	case "delete":
+		return s.deleteEndpoint(r, e)
 	case "roll":
 		return s.roll(r, e)
 	case "edit":
@@ -67,6 +69,22 @@ func (s Pages) postEndpointAction(r *http.Request) (*ui.Page, error) {
 	default:
 		return nil, ui.ErrNotFound
 	}
+}
+
+// deleteEndpoint deletes an endpoint. The API ignores an idempotency key here, so a form that is sent twice is not a
+// second request.
+func (s Pages) deleteEndpoint(r *http.Request, e *endpoint) (*ui.Page, error) {
+	const done = "Endpoint deleted."
+	back := "/dashboard/webhooks/" + e.ID
+	switch {
+	case r.PostFormValue("sure") != "yes":
+		return ui.RedirectWithError(back, "Nothing changed. Check the box to delete the endpoint."), nil
+	case e.DeletedAt != nil:
+		return ui.RedirectWithNotice(back, done), nil
+	}
+	a, err := s.Call(r, e.AccountID, e.Livemode, http.MethodDelete, "/v1/webhook_endpoints/"+e.ID,
+		ui.NewIdempotencyKey("endpoint"), nil)
+	return ui.RespondTo(a, err, done, back)
 }
 
 // overlaps are for how long the old secret may sign, too.

@@ -138,6 +138,6 @@ func (s Pages) testEndpoint(r *http.Request, e *endpoint) (*ui.Page, error) {
 	}
 	t := offered[at]
 	a, err := s.Call(r, e.AccountID, e.Livemode, http.MethodPost, t.path, r.PostFormValue("key")+"-"+t.Type, t.params)
-	return ui.RespondTo(a, err, "Test event "+t.Type+" created. Its delivery appears below.",
+	return ui.RespondTo(a, err, "Sent a test "+t.Type+" event. Its delivery appears below.",
 		"/dashboard/webhooks/"+e.ID)
 }

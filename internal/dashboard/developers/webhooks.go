@@ -48,6 +48,9 @@ func (e endpoint) State() string {
 	return "enabled"
 }
 
+// Receives tells whether deliveries are sent to the endpoint.
+func (e endpoint) Receives() bool { return e.DeletedAt == nil && e.Status == "enabled" }
+
 // Wants is what the endpoint listens to, in a word or two.
 func (e endpoint) Wants() string {
 	if slices.Contains(e.EnabledEvents, "*") {
@@ -65,6 +68,12 @@ const selectEndpoints = `
 const (
 	endpointsHere = selectEndpoints + `
 		WHERE w.account_id = @account_id AND w.livemode = @livemode AND w.deleted_at IS NULL ORDER BY w.id DESC`
+	// Of an account's endpoints in both modes at most 32 are not deleted.
+	deletedEndpoints = selectEndpoints + `
+		WHERE w.account_id = @account_id AND w.id = ANY (ARRAY(
+		    SELECT id FROM webhook_endpoints WHERE account_id = @account_id ORDER BY id DESC LIMIT @newest))
+		  AND w.livemode = @livemode AND w.deleted_at IS NOT NULL
+		ORDER BY w.id DESC LIMIT @limit`
 	endpointByID = selectEndpoints + ` WHERE w.id = @id
 		AND w.account_id = ` + ui.AccountWith + `webhook_endpoints` + ui.ThatID
 )
@@ -75,16 +84,21 @@ type tally struct {
 	Succeeded  int64
 	Pending    int64
 	Failed     int64
+	Canceled   int64
 }
 
 // tallyOver is how many of an account's deliveries are counted: no index leads
 // from an endpoint to its deliveries, because every payment would pay for it.
 const tallyOver = 1000
 
+// shownDeleted is how many deleted endpoints are listed, of the newest endpoints that are read for them.
+const shownDeleted, newestEndpoints = 100, 500
+
 const selectTallies = `
 	SELECT endpoint_id, count(*) FILTER (WHERE state = 'succeeded') AS succeeded,
 	       count(*) FILTER (WHERE state = 'pending') AS pending,
-	       count(*) FILTER (WHERE state IN ('failed', 'canceled')) AS failed
+	       count(*) FILTER (WHERE state = 'failed') AS failed,
+	       count(*) FILTER (WHERE state = 'canceled') AS canceled
 	FROM (SELECT endpoint_id, state FROM webhook_deliveries WHERE account_id = @account_id ORDER BY event_id DESC
 	    LIMIT @limit) latest
 	GROUP BY endpoint_id`
@@ -96,6 +110,8 @@ type endpointRow struct {
 
 type webhooksPage struct {
 	Endpoints []endpointRow
+	States    []ui.Chip
+	Deleted   bool   // the deleted endpoints are shown
 	Key       string // of the form that makes one
 	Typed     string
 	Events    []eventGroup
@@ -112,7 +128,13 @@ func (s Pages) showWebhooks(r *http.Request, status int, page webhooksPage) (*ui
 	if err != nil {
 		return nil, err
 	}
-	found, err := ui.Read[endpoint](r.Context(), s.Pool, endpointsHere, of.Args(nil))
+	page.States = ui.Chips(r, "state", [2]string{"", "Active"}, [2]string{"deleted", "Deleted"})
+	page.Deleted = r.FormValue("state") == "deleted"
+	sql, args := endpointsHere, of.Args(nil)
+	if page.Deleted {
+		sql, args["limit"], args["newest"] = deletedEndpoints, shownDeleted, newestEndpoints
+	}
+	found, err := ui.Read[endpoint](r.Context(), s.Pool, sql, args)
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +245,8 @@ func (s Pages) showWebhook(r *http.Request, id string, page endpointPage) (*ui.P
 	page.States = ui.Chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"},
 		[2]string{webhook.Pending, "Pending"},
 		[2]string{webhook.Failed, "Failed"}, [2]string{webhook.Canceled, "Canceled"})
-	return ui.Show("dashboard/webhook",
-		web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Data: page}), nil
+	return ui.Show("dashboard/webhook", web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks",
+		At: "/dashboard/webhooks/" + e.ID, Data: page}), nil
 }
 
 func (s Pages) findEndpoint(r *http.Request, id string) (*endpoint, error) {

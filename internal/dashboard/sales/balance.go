@@ -175,7 +175,7 @@ func (s Pages) balance(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ui.List(of, "dashboard/balance", "balance", "Balance", page), nil
+	return s.OnClock(r, of, ui.List(of, "dashboard/balance", "balance", "Balance", page))
 }
 
 // Balance is what a merchant has in one currency.

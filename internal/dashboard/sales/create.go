@@ -100,6 +100,10 @@ var creations = []creation{
 			params.Set("payment_method", "pm_card_"+typed.Get("card"))
 			params.Set("payment_method_types[]", "card")
 			params.Set("confirm", "true")
+			amount, unreadable := parseAmount(typed.Get("amount"), typed.Get("currency"))
+			if text := tooFine(amount, typed.Get("currency")); unreadable == "" && text != "" {
+				wrong = fault{"amount", text}
+			}
 			return params, wrong
 		},
 	},
@@ -350,7 +354,11 @@ func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 	for _, f := range c.fields {
 		typed.Set(f.Name, strings.TrimSpace(r.PostFormValue(f.Name)))
 	}
-	params, wrong := c.params(typed)
+	resolved, unknown := resolveProduct(page.fields, typed)
+	params, wrong := c.params(resolved)
+	if unknown.Text != "" {
+		wrong = unknown
+	}
 	if r.PostFormValue("scope") != of.Value() {
 		wrong.Text = "You switched accounts since you opened this form. Check the account, then submit again."
 	}

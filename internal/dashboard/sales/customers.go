@@ -3,6 +3,7 @@ package sales
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
@@ -35,9 +36,9 @@ const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phon
 const (
 	someCustomers = `(SELECT id FROM customers
 		WHERE account_id = @account_id AND livemode = @livemode AND (@email = '' OR email = @email)
-		  AND deleted_at IS NULL`
-	downToPage = ` AND (@before = '' OR id < @before) ORDER BY id DESC LIMIT @limit)`
-	upToPage   = ` AND id > @after ORDER BY id LIMIT @limit)`
+		  AND (@text = '' OR concat_ws(' ', name, email) ILIKE @text) AND deleted_at IS NULL`
+	downToPage = ` AND (@before = '' OR id < @before) AND id >= @edge ORDER BY id DESC LIMIT @limit)`
+	upToPage   = ` AND id > @after AND id <= @edge ORDER BY id LIMIT @limit)`
 	noClock    = ` AND test_clock IS NULL`
 	aClock     = ` AND test_clock IS NOT NULL`
 
@@ -49,14 +50,47 @@ const (
 	FROM (` + someCustomers + noClock + upToPage + ` UNION ALL ` + someCustomers + aClock + upToPage + `) AS page
 	JOIN customers c ON c.account_id = @account_id AND c.id = page.id
 	ORDER BY c.id LIMIT @limit`
+
+	customersEdgeDown = `SELECT id FROM customers` + ui.EdgeDown
+	customersEdgeUp   = `SELECT id FROM customers` + ui.EdgeUp
 )
 
 var customers = ui.Lister[customer]{Down: customersDown, Up: customersUp, Prefix: "cus_",
-	ID: func(c customer) string { return c.ID }}
+	ID:   func(c customer) string { return c.ID },
+	Edge: ui.Edge{Down: customersEdgeDown, Up: customersEdgeUp}}
+
+// literally escapes a text, so that as a pattern it matches only itself.
+var literally = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+const emailIsKnown = `
+	SELECT true AS known FROM customers
+	WHERE account_id = @account_id AND livemode = @livemode AND email = @email AND deleted_at IS NULL LIMIT 1`
+
+// customersWith is the list of those with a text in their name or email. An index finds a whole email; for any other
+// text the page searches the rows.
+func (s Pages) customersWith(r *http.Request, of ui.Scope, text string) (ui.Lister[customer], postgres.Args, error) {
+	list, args := customers, of.Args(postgres.Args{"email": "", "text": ""})
+	list.Whole = text == ""
+	if strings.Contains(text, "@") {
+		known, err := ui.ReadOne[struct{ Known bool }](r.Context(), s.Pool, emailIsKnown,
+			of.Args(postgres.Args{"email": text}))
+		if err != nil {
+			return list, nil, err
+		}
+		if known != nil {
+			list.Whole, args["email"] = true, text
+			return list, args, nil
+		}
+	}
+	if text != "" {
+		args["text"] = "%" + literally.Replace(text) + "%"
+	}
+	return list, args, nil
+}
 
 type customersPage struct {
 	Customers []customer
-	Email     string
+	Email     string // a part of the email or of the name
 	Pager     ui.Pager
 	CSV       string
 	Dates     ui.Dates
@@ -67,8 +101,12 @@ func (s Pages) customers(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := customersPage{Email: r.FormValue("email"), CSV: ui.FileOf(r), Dates: ui.DatesOf(r)}
-	page.Customers, page.Pager, err = customers.Page(s.Env, r, of.Args(postgres.Args{"email": page.Email}))
+	page := customersPage{Email: strings.TrimSpace(r.FormValue("email")), CSV: ui.FileOf(r), Dates: ui.DatesOf(r)}
+	list, args, err := s.customersWith(r, of, page.Email)
+	if err != nil {
+		return nil, err
+	}
+	page.Customers, page.Pager, err = list.Page(s.Env, r, args)
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,7 @@ var disputes = ui.StateList[dispute]{
 		Edge: ui.Edge{Down: disputesEdgeDown, Up: disputesEdgeUp}},
 	Template: "dashboard/disputes", Here: "disputes", Title: "Disputes",
 	Columns: disputeFile,
+	OnClock: true,
 	States: [][2]string{
 		{"", "All"}, {"waits", "Needs response"}, {"review", "Under review"}, {"won", "Won"},
 		{"lost", "Lost"},
@@ -94,7 +95,8 @@ var disputes = ui.StateList[dispute]{
 type disputePage struct {
 	dispute
 	ui.History
-	Key string // of the forms that answer it
+	Key   string // of the forms that answer it
+	Payer payer  // fills in the form for evidence
 }
 
 func (s Pages) findDispute(r *http.Request) (*dispute, error) {
@@ -111,6 +113,14 @@ func (s Pages) dispute(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	page := disputePage{dispute: *found, History: history, Key: ui.NewIdempotencyKey("dispute")}
-	return ui.Show("dashboard/dispute",
-		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}), nil
+	payment, err := s.paymentOf(r, found.ChargeID)
+	if err != nil {
+		return nil, err
+	}
+	if payment != nil {
+		page.Payer = payment.Payer()
+	}
+	of := ui.Scope{AccountID: found.AccountID, Livemode: found.Livemode}
+	return s.OnClock(r, of, ui.Show("dashboard/dispute",
+		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
@@ -89,9 +90,12 @@ func labelOf(name string) string {
 	return ""
 }
 
-// Fields is the evidence form, with what was saved before.
+// Fields is the evidence form, with what was saved before. If nothing was, it has who paid.
 func (p disputePage) Fields() (all []formField) {
 	saved := map[string]string{}
+	if len(p.Said()) == 0 {
+		saved["customer_name"], saved["customer_email_address"] = p.Payer.Name, p.Payer.Email
+	}
 	for _, given := range p.Said() {
 		saved[given.Name] = given.Text
 	}
@@ -102,33 +106,44 @@ func (p disputePage) Fields() (all []formField) {
 	return all
 }
 
+// evidenceOf are the parameters for the evidence that a form has, and whether it has any.
+func evidenceOf(r *http.Request) (params url.Values, any bool) {
+	params = url.Values{"submit": {strconv.FormatBool(r.PostFormValue("submit") == "true")}}
+	for _, f := range evidenceFields {
+		text := strings.TrimSpace(r.PostFormValue(f.Name))
+		params.Set("evidence["+f.Name+"]", text)
+		any = any || text != ""
+	}
+	return params, any
+}
+
 // postDispute saves or submits evidence, or accepts the dispute.
 func (s Pages) postDispute(r *http.Request) (*ui.Page, error) {
 	d, err := ui.Found(s.findDispute(r))
 	if err != nil {
 		return nil, err
 	}
-	path, params, done := "/v1/disputes/"+d.ID, url.Values{}, "Dispute accepted."
-	action, key := r.PathValue("action"), r.PostFormValue("key")
-	switch {
+	back, path, key := "/dashboard/disputes/"+d.ID, "/v1/disputes/"+d.ID, r.PostFormValue("key")
+	params, done := url.Values{}, "Dispute accepted."
+	sure, submit := r.PostFormValue("sure") == "yes", r.PostFormValue("submit") == "true"
+	switch action := r.PathValue("action"); {
 	case action == "evidence":
-		for _, f := range evidenceFields {
-			params.Set("evidence["+f.Name+"]", strings.TrimSpace(r.PostFormValue(f.Name)))
+		var any bool
+		if params, any = evidenceOf(r); submit && !any {
+			return ui.RedirectWithError(back, "Nothing was sent. Enter your evidence first."), nil
 		}
-		submit := r.PostFormValue("submit") == "true"
-		if params.Set("submit", "false"); submit {
-			params.Set("submit", "true")
+		if submit && !sure {
+			return ui.RedirectWithError(back, "Nothing was sent. Check the box to submit the evidence."), nil
 		}
 		key += map[bool]string{true: "-submit", false: "-save"}[submit] // the same form can be saved, then submitted
 		done = map[bool]string{true: "Evidence submitted.", false: "Draft saved. Nothing was sent to the bank."}[submit]
-	case action == "accept" && r.PostFormValue("sure") == "yes":
+	case action == "accept" && sure:
 		path += "/close"
 	case action == "accept":
-		return ui.RedirectWithError("/dashboard/disputes/"+d.ID,
-			"Nothing changed. Check the box to accept the dispute."), nil
+		return ui.RedirectWithError(back, "Nothing changed. Check the box to accept the dispute."), nil
 	default:
 		return nil, ui.ErrNotFound
 	}
 	a, err := s.Call(r, d.AccountID, d.Livemode, http.MethodPost, path, key, params)
-	return ui.RespondTo(a, err, done, "/dashboard/disputes/"+d.ID)
+	return ui.RespondTo(a, err, done, back)
 }

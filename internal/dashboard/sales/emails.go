@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +135,8 @@ func (s Pages) emails(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	page := emailsPage{Pager: pager, Days: emailDays, Dates: ui.DatesOf(r)}
+	page.Dates.Presets[0].Word = fmt.Sprintf("Last %d days", emailDays) // there are no older ones
+	page.Dates.Presets = slices.DeleteFunc(page.Dates.Presets, func(c ui.Chip) bool { return c.Word == "30 days" })
 	for _, m := range found {
 		if shown, is := m.message(); is {
 			page.Emails = append(page.Emails, shown)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
-	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 var paymentColumns = slices.Concat(
@@ -24,6 +23,9 @@ var paymentColumns = slices.Concat(
 		{Name: "description", Cell: func(p Payment) string { return ui.InText(p.Description) }},
 		{Name: "failure", Cell: func(p Payment) string { return ui.InText(p.FailureCode) }},
 		{Name: "request", Cell: func(p Payment) string { return p.RequestID }},
+		{Name: "email", Cell: func(p Payment) string { return ui.InText(p.Email) }},
+		{Name: "name", Cell: func(p Payment) string { return ui.InText(p.Name) }},
+		{Name: "dispute", Cell: func(p Payment) string { return ui.InText(p.Dispute) }},
 	})
 
 func (s Pages) paymentsCSV(r *http.Request) (*ui.Page, error) {
@@ -31,7 +33,10 @@ func (s Pages) paymentsCSV(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter := paymentFilterOf(r)
+	filter, _, err := s.resolved(r, of, paymentFilterOf(r))
+	if err != nil {
+		return nil, err
+	}
 	return paymentsOf(filter).File(s.Env, r, "payments", paymentColumns, filter.args(of))
 }
 
@@ -51,8 +56,11 @@ func (s Pages) customersCSV(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return customers.File(s.Env, r, "customers", customerFile,
-		of.Args(postgres.Args{"email": r.FormValue("email")}))
+	list, args, err := s.customersWith(r, of, strings.TrimSpace(r.FormValue("email")))
+	if err != nil {
+		return nil, err
+	}
+	return list.File(s.Env, r, "customers", customerFile, args)
 }
 
 // refundRow is a line of the file of refunds, which no page lists.

@@ -23,8 +23,8 @@ type paymentDetail struct {
 	ChargeID          *string // nil before the first attempt to pay
 	Livemode          bool
 	State             string
-	Status            string // the API's own word
-	Disputed          bool
+	Status            string  // the API's own word
+	Dispute           *string // its status, if the payment is disputed
 	Amount            int64
 	AmountCaptured    int64
 	AmountRefunded    int64
@@ -37,6 +37,8 @@ type paymentDetail struct {
 	Last4             string
 	Expiry            string
 	Country           string
+	Billing           json.RawMessage // as the API shows it
+	ReceiptEmail      *string
 	FailureCode       *string
 	FailureMessage    *string
 	AcquirerReference *string
@@ -97,39 +99,47 @@ func receiptPath(url *string) string {
 // Prefilled is whether the page asks for an amount.
 func (p paymentDetail) Prefilled() bool { return p.CanRefund() || p.CanCapture() }
 
-const ofCharge = `c.card->>'brand' AS brand, c.card->>'last4' AS last4,
-	       concat(lpad(c.card->>'exp_month', 2, '0'), ' / ', right(c.card->>'exp_year', 2)) AS expiry,
-	       c.card->>'country' AS country`
+const ofCard = `coalesce(x.card->>'brand', '') AS brand, coalesce(x.card->>'last4', '') AS last4,
+	       concat(lpad(x.card->>'exp_month', 2, '0'), ' / ', right(x.card->>'exp_year', 2)) AS expiry,
+	       coalesce(x.card->>'country', '') AS country`
 
+// A source has its billing details in the card.
 const selectPlainPayment = `
 	SELECT c.account_id, c.id, c.payment_intent_id AS intent_id, c.id AS charge_id, c.livemode, p.state, c.status,
-	       c.disputed, c.amount, c.amount_captured, c.amount_refunded, c.amount_charged_back, c.currency, c.description,
-	       c.metadata, c.customer_id, ` + ofCharge + `,
+	       ` + disputeState + `, c.amount, c.amount_captured, c.amount_refunded, c.amount_charged_back, c.currency,
+	       c.description, c.metadata, c.customer_id, ` + ofCard + `,
+	       coalesce(c.card->'billing', json_build_object('name', c.card->>'name', 'address', json_build_object(
+	           'line1', c.card->>'address_line1', 'line2', c.card->>'address_line2', 'city', c.card->>'address_city',
+	           'state', c.card->>'address_state', 'postal_code', c.card->>'address_zip',
+	           'country', c.card->>'address_country'))) AS billing, c.receipt_email,
 	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx,
 	       c.capture_before, NULL::text AS checkout_session, c.receipt_url, false AS session_open,
 	       NULL::text AS coupon_id, 0::bigint AS discount, NULL::bigint AS shipping, c.created_at
 	FROM charges c
+	CROSS JOIN LATERAL (SELECT c.card) x
 	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p
 	WHERE c.id = @id AND c.account_id = ` + ui.AccountWith + `charges` + ui.ThatID
 
 const selectIntentPayment = `
 	SELECT i.account_id, i.id, i.id AS intent_id, c.id AS charge_id, i.livemode, p.state, i.status,
-	       coalesce(c.disputed, false) AS disputed, i.amount, coalesce(c.amount_captured, 0) AS amount_captured,
+	       ` + disputeState + `, i.amount, coalesce(c.amount_captured, 0) AS amount_captured,
 	       coalesce(c.amount_refunded, 0) AS amount_refunded, coalesce(c.amount_charged_back, 0) AS amount_charged_back,
-	       i.currency, i.description, i.metadata, i.customer_id, coalesce(c.brand, m.brand, '') AS brand,
-	       coalesce(c.last4, m.last4, '') AS last4, coalesce(c.expiry, m.expiry, '') AS expiry,
-	       coalesce(c.country, m.country, '') AS country,
+	       i.currency, i.description, i.metadata, i.customer_id, ` + ofCard + `,
+	       CASE WHEN c.status <> 'failed' THEN c.card->'billing'
+	       ELSE coalesce(m.billing_details, i.last_payment_error #> '{payment_method,billing_details}',
+	           c.card->'billing') END AS billing,
+	       coalesce(i.receipt_email, v.customer_details->>'email', v.customer_email) AS receipt_email,
 	       coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code,
 	       coalesce(c.failure_message, i.last_payment_error->>'message') AS failure_message, c.acquirer_reference,
 	       i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session, c.receipt_url,
 	       coalesce(v.status = 'open', false) AS session_open, v.coupon_id, coalesce(v.amount_discount, 0) AS discount,
 	       CASE WHEN v.shipping_rate_id IS NOT NULL THEN v.amount_shipping END AS shipping, i.created_at
 	FROM payment_intents i
-	LEFT JOIN LATERAL (SELECT c.*, ` + ofCharge + ` FROM charges c
-	WHERE c.account_id = i.account_id AND c.id = i.latest_charge) c ON true
-	LEFT JOIN LATERAL (SELECT ` + ofCharge + ` FROM payment_methods c
-	WHERE c.account_id = i.account_id AND c.id = i.payment_method_id) m ON true
+	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
+	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
+	LEFT JOIN cards k ON k.account_id = i.account_id AND k.id = i.payment_method_id
 	LEFT JOIN checkout_sessions v ON v.account_id = i.account_id AND v.id = i.checkout_session
+	CROSS JOIN LATERAL (SELECT ` + intentCard + ` AS card) x
 	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state) p
 	WHERE i.id = @id AND i.account_id = ` + ui.AccountWith + `payment_intents` + ui.ThatID
 
@@ -259,7 +269,11 @@ func (s Pages) around(r *http.Request, page *paymentPage) (err error) {
 
 // findPayment reads the payment that an address names, by its intent or a charge.
 func (s Pages) findPayment(r *http.Request) (*paymentDetail, error) {
-	args := postgres.Args{"id": r.PathValue("id")}
+	return s.paymentOf(r, r.PathValue("id"))
+}
+
+func (s Pages) paymentOf(r *http.Request, id string) (*paymentDetail, error) {
+	args := postgres.Args{"id": id}
 	found, err := ui.Read[paymentDetail](r.Context(), s.Pool, selectPlainPayment, args)
 	if err == nil && len(found) == 1 && found[0].IntentID != nil {
 		args["id"] = *found[0].IntentID

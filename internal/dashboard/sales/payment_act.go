@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/money"
@@ -87,20 +86,4 @@ func (s Pages) sentBefore(r *http.Request, accountID, key string) bool {
 	found, err := ui.Read[struct{ Taken bool }](r.Context(), s.Pool, keyIsTaken,
 		map[string]any{"key": key, "account_id": accountID})
 	return err == nil && len(found) == 1
-}
-
-// parseAmount reads an amount as people write it, in minor units, or says how one
-// is written.
-func parseAmount(text, currency string) (amount int64, wrong string) {
-	whole, fraction, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), ".")
-	exponent := money.Exponent(currency)
-	wrong = "Enter an amount, such as " + strings.TrimSuffix("20."+strings.Repeat("0", exponent), ".") + "."
-	if len(fraction) > exponent || whole == "" || len(whole) > 12 {
-		return 0, wrong
-	}
-	amount, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", exponent-len(fraction)), 10, 64)
-	if err != nil || amount <= 0 {
-		return 0, wrong
-	}
-	return amount, ""
 }

@@ -15,18 +15,30 @@ import (
 type Payment struct {
 	ID             string
 	State          string
-	Disputed       bool
+	Dispute        *string // its status, if the payment is disputed
 	Amount         int64
 	AmountRefunded int64
 	Currency       string
 	Description    *string
 	CustomerID     *string
+	Email          *string // of the payer, or else of the customer
+	Name           *string
 	Brand          string
 	Last4          string
 	FailureCode    *string
 	RequestID      string
 	Takeovers      int64
 	CreatedAt      time.Time
+}
+
+// Payer is the email or the name that the list shows, or "".
+func (p Payment) Payer() string {
+	for _, text := range []*string{p.Email, p.Name} {
+		if text != nil && *text != "" {
+			return *text
+		}
+	}
+	return ""
 }
 
 // chargeState is a charge's state in a word. The part that a partial capture released
@@ -47,35 +59,57 @@ const intentState = `CASE i.status
 	THEN CASE WHEN i.last_payment_error IS NULL AND i.latest_charge IS NULL THEN 'incomplete' ELSE 'failed' END
 	ELSE 'incomplete' END`
 
+// disputeState is the status of a charge's dispute. Of several it is the one that needs the merchant most.
+const disputeState = `CASE WHEN c.disputed THEN (
+	SELECT d.status FROM disputes d WHERE d.account_id = c.account_id AND d.charge_id = c.id
+	ORDER BY d.status LIKE '%needs_response' DESC, d.status LIKE '%under_review' DESC, d.status = 'lost' DESC
+	LIMIT 1) END AS dispute`
+
+// intentCard is the card that the page of an intent shows: the one that paid, the one that would pay now, or the last
+// one that was tried.
+const intentCard = `CASE WHEN c.status <> 'failed' THEN c.card
+	ELSE coalesce(m.card, k.card, i.last_payment_error #> '{payment_method,card}', c.card) END`
+
 // Both halves of the list are filtered, sorted and cut separately, along their primary
-// keys, and then merged. The part of an id after the prefix encodes its time. Only an intent without a charge needs
+// keys, and then merged. The part of an id after the prefix encodes its time. Only an intent that no charge pays needs
 // its payment method; OFFSET 0 looks it up by its key. For a filter PostgreSQL would otherwise read all of the
 // account's payment methods, which grow with the payments.
 const (
 	intentPayments = `
-	SELECT i.id, p.state, coalesce(c.disputed, false) AS disputed, i.amount,
-	       coalesce(c.amount_refunded, 0) AS amount_refunded, i.currency, i.description, i.customer_id, p.brand,
-	       p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id, i.created_at,
+	SELECT i.id, p.state, ` + disputeState + `, i.amount,
+	       coalesce(c.amount_refunded, 0) AS amount_refunded, i.currency, i.description, i.customer_id,
+	       coalesce(c.card #>> '{billing,email}', m.billing_details->>'email', i.receipt_email, (
+	           SELECT email FROM customers u WHERE u.account_id = i.account_id AND u.id = i.customer_id)) AS email,
+	       coalesce(c.card #>> '{billing,name}', m.billing_details->>'name', (
+	           SELECT name FROM customers u WHERE u.account_id = i.account_id AND u.id = i.customer_id)) AS name,
+	       p.brand, p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id,
+	       i.created_at,
 	       (SELECT count(*) FROM takeovers t
 	           WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
 	             AND ` + crashed + `) AS takeovers
 	FROM payment_intents i
 	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
-	LEFT JOIN LATERAL (SELECT card FROM payment_methods
-	    WHERE account_id = i.account_id AND id = i.payment_method_id AND c.card IS NULL OFFSET 0) m ON true
+	LEFT JOIN LATERAL (SELECT card, billing_details FROM payment_methods
+	    WHERE account_id = i.account_id AND id = i.payment_method_id
+	      AND coalesce(c.status, 'failed') = 'failed' OFFSET 0) m ON true
 	LEFT JOIN LATERAL (SELECT card FROM cards
-	    WHERE account_id = i.account_id AND id = i.payment_method_id AND c.card IS NULL OFFSET 0) k ON true
+	    WHERE account_id = i.account_id AND id = i.payment_method_id
+	      AND coalesce(c.status, 'failed') = 'failed' OFFSET 0) k ON true
+	CROSS JOIN LATERAL (SELECT ` + intentCard + ` AS card) x
 	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state, i.amount, i.currency, i.customer_id,
-	       coalesce(c.card->>'brand', m.card->>'brand', k.card->>'brand', '') AS brand,
-	       coalesce(c.card->>'last4', m.card->>'last4', k.card->>'last4', '') AS last4) p
+	       coalesce(x.card->>'brand', '') AS brand, coalesce(x.card->>'last4', '') AS last4) p
 	WHERE i.account_id = @account_id AND i.livemode = @livemode` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
 	      SELECT FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
 	          AND ` + crashed + `))`
 
 	plainPayments = `
-	SELECT c.id, p.state, c.disputed, c.amount, c.amount_refunded, c.currency, c.description,
-	       c.customer_id, p.brand, p.last4, c.failure_code, c.request_id, c.created_at,
+	SELECT c.id, p.state, ` + disputeState + `, c.amount, c.amount_refunded, c.currency, c.description,
+	       c.customer_id, coalesce(c.card #>> '{billing,email}', c.receipt_email, (
+	           SELECT email FROM customers u WHERE u.account_id = c.account_id AND u.id = c.customer_id)) AS email,
+	       coalesce(c.card #>> '{billing,name}', c.card->>'name', (
+	           SELECT name FROM customers u WHERE u.account_id = c.account_id AND u.id = c.customer_id)) AS name,
+	       p.brand, p.last4, c.failure_code, c.request_id, c.created_at,
 	       (SELECT count(*) FROM takeovers t
 	           WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND ` + crashed + `) AS takeovers
 	FROM charges c
@@ -183,8 +217,8 @@ func (f paymentFilter) Narrowed() bool { return f != paymentFilter{State: f.Stat
 // Wrong says what in the filter cannot be read; it filters nothing.
 func (f paymentFilter) Wrong() string {
 	for _, amount := range []string{f.Least, f.Most} {
-		if _, ok := units(amount); !ok {
-			return fmt.Sprintf("“%s” isn’t an amount. Enter an amount like 20 or 20.00.", amount)
+		if _, wrong := units(amount); wrong != "" {
+			return fmt.Sprintf("“%s” isn’t an amount. %s", amount, wrong)
 		}
 	}
 	for _, day := range []string{f.From, f.To} {
@@ -196,15 +230,19 @@ func (f paymentFilter) Wrong() string {
 }
 
 // units reads an amount in a currency's units, whichever it is. "" is none.
-func units(text string) (*string, bool) {
+func units(text string) (amount *string, wrong string) {
 	if text == "" {
-		return nil, true
+		return nil, ""
 	}
-	whole, fraction, _ := strings.Cut(text, ".")
-	if len(whole) > 12 || len(fraction) > 3 || whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
-		return nil, false
+	whole, fraction, wrong := digitsOf(text, "20 or 20.00")
+	if wrong == "" && len(fraction) > 3 {
+		wrong = "Enter at most three decimal places."
 	}
-	return &text, true
+	if wrong != "" {
+		return nil, wrong
+	}
+	written := strings.TrimSuffix(whole+"."+fraction, ".")
+	return &written, ""
 }
 
 func (f paymentFilter) args(of ui.Scope) postgres.Args {
@@ -225,9 +263,22 @@ func (f paymentFilter) args(of ui.Scope) postgres.Args {
 	return args
 }
 
+// resolved is the filter with the ID of a customer who is named otherwise. It leaves no payments if there is none.
+func (s Pages) resolved(r *http.Request, of ui.Scope, f paymentFilter) (_ paymentFilter, wrong string, err error) {
+	id, wrong, err := s.customerCalled(r, of, f.Customer)
+	if id != "" {
+		f.Customer = id
+	}
+	if wrong != "" && !strings.Contains(f.Customer, "@") {
+		wrong = "No customer, or more than one, has this name. Enter an email or an ID."
+	}
+	return f, wrong, err
+}
+
 type paymentsPage struct {
 	Payments []Payment
 	Filter   paymentFilter
+	Unknown  string // what is wrong with the customer of the filter
 	States   []ui.Chip
 	Brands   []string
 	Pager    ui.Pager
@@ -248,7 +299,12 @@ func (s Pages) payments(r *http.Request) (*ui.Page, error) {
 		CSV:    ui.FileOf(r),
 		Dates:  ui.DatesOf(r),
 	}
-	page.Payments, page.Pager, err = paymentsOf(page.Filter).Page(s.Env, r, page.Filter.args(of))
+	filter, unknown, err := s.resolved(r, of, page.Filter)
+	if err != nil {
+		return nil, err
+	}
+	page.Unknown = unknown
+	page.Payments, page.Pager, err = paymentsOf(filter).Page(s.Env, r, filter.args(of))
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,7 @@ var payouts = ui.StateList[payout]{
 		Edge: ui.Edge{Down: payoutsEdgeDown, Up: payoutsEdgeUp}},
 	Template: "dashboard/payouts", Here: "payouts", Title: "Payouts",
 	Columns: payoutFile,
+	OnClock: true,
 	States: [][2]string{
 		{"", "All"}, {"pending", "Pending"}, {"in_transit", "In transit"}, {"paid", "Paid"},
 		{"failed", "Failed"}, {"canceled", "Canceled"},
@@ -153,8 +154,9 @@ func (s Pages) payout(r *http.Request) (*ui.Page, error) {
 	if err := s.readMovements(r, &page); err != nil {
 		return nil, err
 	}
-	return ui.Show("dashboard/payout",
-		web.Page{Title: "Payout " + page.ID, Here: "payouts", Data: page}), nil
+	of := ui.Scope{AccountID: found.AccountID, Livemode: found.Livemode}
+	return s.OnClock(r, of, ui.Show("dashboard/payout",
+		web.Page{Title: "Payout " + page.ID, Here: "payouts", Data: page}))
 }
 
 // postPayoutCancel takes a payout back before it leaves.

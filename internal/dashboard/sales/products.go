@@ -48,7 +48,7 @@ const productColumns = `
 
 const selectProducts = productColumns + `
 	WHERE o.account_id = @account_id AND o.livemode = @livemode AND o.deleted_at IS NULL
-	  AND (@state = '' OR o.active = (@state = 'active'))`
+	  AND (@state = 'all' OR o.active = (@state <> 'archived'))`
 
 const (
 	productsEdgeDown = `SELECT id FROM products` + ui.EdgeDown
@@ -71,9 +71,11 @@ var products = ui.StateList[product]{
 		Edge: ui.Edge{Down: productsEdgeDown, Up: productsEdgeUp}},
 	Template: "dashboard/products", Here: "products", Title: "Products",
 	Columns: productFile,
+	// A session's price_data creates an archived product for each line.
 	States: [][2]string{
-		{"", "All"}, {"active", "Active"}, {"archived", "Archived"},
+		{"", "Active"}, {"archived", "Archived"}, {"all", "All"},
 	},
+	Everything: "all",
 }
 
 type price struct {

@@ -72,6 +72,7 @@ func (b bulkRow) Asked() int64 {
 
 type bulkPage struct {
 	Rows   []bulkRow
+	Count  int      // of the payments that can be refunded
 	Totals []string // by currency, of what can be refunded
 	Key    string
 	CSRF   string
@@ -118,6 +119,7 @@ func (s Pages) showBulk(r *http.Request, page bulkPage) *ui.Page {
 	sums := map[string]int64{}
 	for _, row := range page.Rows {
 		if row.CanRefund() && !row.Done {
+			page.Count++
 			sums[row.Currency] += row.Asked()
 		}
 	}

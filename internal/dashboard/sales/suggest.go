@@ -1,6 +1,7 @@
 package sales
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -79,28 +80,70 @@ func availableHint(d *ui.Env, r *http.Request, of ui.Scope) (string, error) {
 	return "Available: " + strings.Join(all, ", ") + ".", err
 }
 
-const selectNamed = `
+// An index finds an email as it is written. The newest customers are compared without case, by name, too.
+const selectCalled = `
 	SELECT id FROM customers
-	WHERE account_id = @account_id AND livemode = @livemode AND email = @email AND deleted_at IS NULL
-	ORDER BY id DESC LIMIT 2`
+	WHERE account_id = @account_id AND livemode = @livemode AND email = ANY (@emails::text[]) AND deleted_at IS NULL
+	UNION
+	SELECT id FROM (SELECT * FROM customers WHERE account_id = @account_id ORDER BY id DESC LIMIT @newest) c
+	WHERE livemode = @livemode AND deleted_at IS NULL
+	  AND lower(@called) IN (lower(email), lower(name), lower(concat_ws(', ', name, email)))
+	LIMIT 2`
 
-// resolveCustomer replaces a customer's email by their ID: the form suggests the newest customers, and one has many
-// more. It says so if the email names none, or several.
-func (s Pages) resolveCustomer(r *http.Request, of ui.Scope, params url.Values) (fault, error) {
-	email := params.Get("customer")
-	if !strings.Contains(email, "@") {
-		return fault{}, nil
+// customerCalled is the ID of the customer with an email or a name, as people type them. Of a name the forms suggest
+// the newest customers. It says so if there is none, or if there are several.
+func (s Pages) customerCalled(r *http.Request, of ui.Scope, text string) (id, wrong string, err error) {
+	if text == "" || strings.HasPrefix(text, "cus_") {
+		return text, "", nil
 	}
-	found, err := ui.Read[struct{ ID string }](r.Context(), s.Pool, selectNamed, of.Args(postgres.Args{"email": email}))
+	found, err := ui.Read[struct{ ID string }](r.Context(), s.Pool, selectCalled, of.Args(postgres.Args{
+		"called": text, "emails": []string{text, strings.ToLower(text)}, "newest": newest}))
+	isEmail := strings.Contains(text, "@")
 	switch {
 	case err != nil:
-		return fault{}, err
-	case len(found) == 0:
-		return fault{"customer", "No customer has this email. Check it, or create the customer first."}, nil
-	case len(found) > 1:
-		return fault{"customer", "Several customers have this email. Open Customers, search for it, and enter the " +
-			"ID of the one you mean."}, nil
+		return "", "", err
+	case len(found) == 1:
+		return found[0].ID, "", nil
+	case len(found) == 0 && isEmail:
+		return "", "No customer has this email. Check it, or create the customer first.", nil
+	case isEmail:
+		return "", "Several customers have this email. Open Customers, search for it, and enter the ID of the one " +
+			"you mean.", nil
 	}
-	params.Set("customer", found[0].ID)
-	return fault{}, nil
+	return "", "Choose a customer from the list.", nil
+}
+
+// resolveCustomer replaces a customer's email or name by their ID.
+func (s Pages) resolveCustomer(r *http.Request, of ui.Scope, params url.Values) (fault, error) {
+	id, wrong, err := s.customerCalled(r, of, params.Get("customer"))
+	if id != "" {
+		params.Set("customer", id)
+	}
+	return fault{"customer", wrong}, err
+}
+
+// resolveProduct replaces a product's name by its price, if the form suggests one such price.
+func resolveProduct(fields []formField, typed url.Values) (resolved url.Values, wrong fault) {
+	called := typed.Get("price")
+	if called == "" || strings.HasPrefix(called, "price_") {
+		return typed, fault{}
+	}
+	var ids []string
+	for _, f := range fields {
+		if f.Name != "price" {
+			continue
+		}
+		for _, o := range f.Options {
+			name := o.Text[:strings.LastIndex(o.Text, ", ")]
+			if strings.EqualFold(called, o.Text) || strings.EqualFold(called, name) {
+				ids = append(ids, o.Value)
+			}
+		}
+	}
+	if len(ids) != 1 {
+		return typed, fault{"price", "Choose a product from the list."}
+	}
+	resolved = maps.Clone(typed)
+	resolved.Set("price", ids[0])
+	return resolved, fault{}
 }

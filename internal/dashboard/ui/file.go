@@ -102,11 +102,24 @@ func InTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 // InCount is a number without a currency.
 func InCount(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Money are the columns of an amount: in major units, the currency, and in minor units.
+// Money are the columns of an amount: in major units, the currency, and in minor units. Without a currency there is no
+// amount, and they are empty.
 func Money[T any](name string, of func(T) (amount int64, currency string)) []Column[T] {
 	return []Column[T]{
-		{name, func(row T) string { amount, currency := of(row); return Decimal(amount, currency) }},
+		{name, func(row T) string {
+			amount, currency := of(row)
+			if currency == "" {
+				return ""
+			}
+			return Decimal(amount, currency)
+		}},
 		{"currency", func(row T) string { _, currency := of(row); return currency }},
-		{name + " in minor units", func(row T) string { amount, _ := of(row); return InCount(amount) }},
+		{name + " in minor units", func(row T) string {
+			amount, currency := of(row)
+			if currency == "" {
+				return ""
+			}
+			return InCount(amount)
+		}},
 	}
 }

@@ -13,6 +13,8 @@ type StateList[T any] struct {
 	Template, Here, Title string
 	States                [][2]string // the parameter's value, and its word
 	Columns               []Column[T] // of its file
+	Everything            string      // the state that filters nothing
+	OnClock               bool        // its rows become due, by a test clock
 }
 
 // StatePage is one page of such a list.
@@ -36,12 +38,16 @@ func (l StateList[T]) Handler(d *Env) Handler {
 		page := StatePage[T]{States: Chips(r, "state", l.States...), Dates: DatesOf(r), CSV: FileOf(r)}
 		page.Filtered = state != "" || page.Dates.Limits()
 		list := l.Lister
-		list.Whole = state == ""
+		list.Whole = state == l.Everything
 		page.Rows, page.Pager, err = list.Page(d, r, of.Args(postgres.Args{"state": state}))
 		if err != nil {
 			return nil, err
 		}
-		return List(of, l.Template, l.Here, l.Title, page), nil
+		shown := List(of, l.Template, l.Here, l.Title, page)
+		if l.OnClock {
+			return d.OnClock(r, of, shown)
+		}
+		return shown, nil
 	}
 }
 
@@ -53,7 +59,7 @@ func (l StateList[T]) CSV(d *Env) Handler {
 			return nil, err
 		}
 		list := l.Lister
-		list.Whole = r.FormValue("state") == ""
+		list.Whole = r.FormValue("state") == l.Everything
 		return list.File(d, r, l.Here, l.Columns, of.Args(postgres.Args{"state": r.FormValue("state")}))
 	}
 }

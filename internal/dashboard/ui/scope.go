@@ -69,6 +69,19 @@ func (d *Env) Scope(r *http.Request) (Scope, error) {
 	return of, nil
 }
 
+const selectAhead = `SELECT account_ahead(@account_id, @livemode) > interval '0' AS ahead`
+
+// OnClock shows a page about what becomes due. If a test clock is ahead of real time, it leaves out how far away its
+// times are.
+func (d *Env) OnClock(r *http.Request, of Scope, page *Page) (*Page, error) {
+	found, err := ReadOne[struct{ Ahead bool }](r.Context(), d.Pool, selectAhead, of.Args(nil))
+	if err != nil {
+		return nil, err
+	}
+	page.Ahead = found != nil && found.Ahead
+	return page, nil
+}
+
 // Value names the scope in a form.
 func (of Scope) Value() string {
 	if of.Livemode {

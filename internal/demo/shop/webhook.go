@@ -162,7 +162,7 @@ func (s *Server) apply(
 	said = strings.TrimSuffix(fmt.Sprintf("order %d: %s, %s", o.Number, v.did, v.reason), ", ")
 	switch {
 	case !fresh:
-		said = fmt.Sprintf("order %d: this event is known, nothing done", o.Number)
+		said = fmt.Sprintf("order %d: event already processed, nothing to do", o.Number)
 	case v.did == paid:
 		_, err = tx.Exec(ctx, payOrder, postgres.Args{"id": o.ID, "event_id": event.ID})
 	case v.did == expired:
