@@ -506,9 +506,11 @@ var faults = []fault{
 	},
 	{
 		name: "a claim that commits after its connection was lost keeps its key for as long as its lease",
-		edits: []edit{{"internal/phase/execution.go", "		// commits, nothing executes it.\n		x.engine.doubt()\n",
-			"		// commits, nothing executes it.\n"},
-			{"internal/phase/execution.go", "		x.engine.doubt() // our own insert", "		// our own insert"}},
+		edits: []edit{
+			{"internal/phase/execution.go", "commits, nothing executes it.\n		x.engine.doubt()\n",
+				"commits, nothing executes it.\n"},
+			{"internal/phase/execution.go", "x.engine.doubt() // our own insert", "// our own insert"},
+		},
 		pkg: "./internal/phase", test: "TestHandover/a claim that commits after its connection was lost is parked",
 	},
 	{
