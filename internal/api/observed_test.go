@@ -276,7 +276,7 @@ func TestOneLineForEachJob(t *testing.T) {
 	find("the first attempt to deliver is told of", "msg=delivery .*attempt=1", "endpoint=we_", "event=evt_",
 		"status=418", "state=pending", "endpoint_ms=")
 	find("and the second", "msg=delivery .*attempt=2", "status=200", "state=succeeded")
-	find("so is the day's payout", "msg=job .*flow=payout.daily", "request=req_", `key="payout of usd on `,
+	find("so is the day's payout", "msg=job .*flow=payout.daily", "request=req_", `key="job:payout of usd on `,
 		"status=200",
 		`points="[payout_recorded bank_answered payout_finalized]"`, "commits=2", "acquirer_ms=")
 	for _, want := range []string{`ratchet_webhook_delivery_duration_seconds_count{outcome="refused"} 1`,

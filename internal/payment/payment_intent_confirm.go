@@ -116,6 +116,11 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 	return err
 }
 
+// OnPage says whether Stripe.js is the caller that confirms.
+func OnPage(caller phase.Caller, useStripeSDK bool) bool {
+	return useStripeSDK && apirequest.Of(caller).Publishable
+}
+
 // ReturnTo is where the cardholder goes after the challenge: with use_stripe_sdk, a merchant's server leaves the
 // challenge to Stripe.js, which stays on the merchant's page.
 func (in ConfirmParams) ReturnTo(caller phase.Caller) string {
@@ -142,6 +147,7 @@ func recordConfirmation(
 	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
 		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
 	}
+	in.OnPage = OnPage(tx.Caller, in.UseStripeSDK)
 	if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); refusal != nil {
 		return phase.Refuse(intent.ID, intent.ShowTo(tx.Caller, refusal)), nil
 	}

@@ -34,9 +34,12 @@ type ConfirmParams struct {
 	ReturnURL             string `form:"return_url" max:"2048"`
 	OffSession            string `form:"off_session" enum:"true,false,one_off,recurring"`
 	ErrorOnRequiresAction bool   `form:"error_on_requires_action"`
-	// UseStripeSDK says that Stripe.js shows the bank's page over the merchant's: no address to come back to is needed.
-	UseStripeSDK      bool   `form:"use_stripe_sdk"`
-	ConfirmationToken string `form:"confirmation_token" max:"5000"`
+	UseStripeSDK          bool   `form:"use_stripe_sdk"`
+	ConfirmationToken     string `form:"confirmation_token" max:"5000"`
+
+	// OnPage says that Stripe.js confirms, with a publishable key. It shows the bank's page over the
+	// merchant's, and it pays with a card: there is no need for an address to come back to.
+	OnPage bool
 }
 
 // CreatePaymentIntentParams are what POST /v1/payment_intents takes.

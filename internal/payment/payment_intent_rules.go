@@ -59,7 +59,7 @@ func (p *PaymentIntent) RefuseConfirm(method *customer.PaymentMethod, sent bool,
 	if p.SetupFutureUsage != nil && in.offSession() {
 		return offSessionSetup()
 	}
-	returns := in.ReturnURL != "" || in.UseStripeSDK || in.offSession() || p.Authenticated
+	returns := in.ReturnURL != "" || in.OnPage || in.offSession() || p.Authenticated
 	if !returns && p.AutomaticPaymentMethods.MayRedirect() {
 		return MissingReturnURL("PaymentIntent")
 	}

@@ -98,7 +98,7 @@ func recordSetupConfirmation(
 	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
 		return phase.Outcome{}, setup.ShowTo(tx.Caller, refusal)
 	}
-	returns := in.ReturnURL != "" || in.UseStripeSDK
+	returns := in.ReturnURL != "" || payment.OnPage(tx.Caller, in.UseStripeSDK)
 	if refusal := setup.RefuseConfirm(in.Method(), returns); refusal != nil {
 		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
 	}

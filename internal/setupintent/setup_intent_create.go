@@ -116,7 +116,7 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 		setup.Insert(tx)
 		return replyWithSetup(ctx, tx, in.Expand, setup, in.Fresh()...)
 	}
-	if refusal := setup.RefuseConfirm(method, in.ReturnURL != "" || in.UseStripeSDK); refusal != nil {
+	if refusal := setup.RefuseConfirm(method, in.ReturnURL != ""); refusal != nil {
 		setup.Insert(tx)
 		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
 	}
